@@ -16,6 +16,7 @@ from support import HashGrader
 import converters
 import trecexam
 from trecexam import TrecexamError
+from trecexam.cli.main import run
 
 FRAME = pandas.DataFrame({"qid": ["q1", "q1"], "docno": ["q1-d01", "q1-d02"], "score": [1, 2]})
 
@@ -34,15 +35,6 @@ def test_an_added_run_is_on_the_leaderboard_under_its_name(small_track: Path) ->
         track.add_run("mine.v2", FRAME.head(1), replace=True)
         assert len(path.read_text().splitlines()) == 1
         assert [file.name for file in path.parent.glob(".*")] == []
-
-
-def test_a_file_can_be_added_under_another_name_than_its_tag(small_track: Path, tmp_path: Path) -> None:
-    packed = tmp_path / "anserini.txt.gz"
-    packed.write_bytes(gzip.compress((small_track / "runs" / "run1.run").read_bytes()))
-    with trecexam.open_track(small_track) as track:
-        path = track.add_run("bm25", packed)
-        ours, its = (converters.read(each, "run") for each in (path, small_track / "runs" / "run1.run"))
-        assert list(ours) == list(its.renamed("bm25"))
 
 
 def test_a_run_of_the_same_name_with_another_extension_is_not_duplicated(small_track: Path) -> None:
@@ -123,31 +115,22 @@ def test_a_written_run_is_read_back_bit_for_bit(empty: Path, scores: dict[str, d
 # Notes of `trecexam.evaluate`.
 
 
-def test_judgments_of_which_none_is_in_a_run_are_named(graded: Path) -> None:
-    arguments = {"bank": graded / "bank.questions.jsonl", "passages": graded / "passages.jsonl"}
-    runs = {"run0": graded / "runs" / "run0.run"}
-    lines = (graded / "qrels.txt").read_text().splitlines()
-    for official, expected in (
-        ({"q1": {"other-1": 1}}, True),
-        ({"q1": {lines[0].split()[2]: 1}}, False),
-    ):
-        with trecexam.evaluate(
-            runs, **arguments, recorded=graded / "grades.jsonl", official=official
-        ) as done:  # type: ignore[arg-type]
-            notes = done.leaderboard.notes
-        assert (
-            any("no passage that it judges ('other-1') is in the pool" in note for note in notes) == expected
-        )
+@pytest.mark.parametrize(("doc_id", "expected"), [("other-1", True), ("q1-d01", False)])
+def test_judgments_of_which_none_is_in_a_run_are_named(doc_id: str, expected: bool, graded: Path) -> None:
+    with trecexam.evaluate(
+        {"run0": graded / "runs" / "run0.run"},
+        bank=graded / "bank.questions.jsonl",
+        passages=graded / "passages.jsonl",
+        recorded=graded / "grades.jsonl",
+        official={"q1": {doc_id: 1}},
+    ) as done:
+        note = "no passage that it judges ('other-1') is in the pool"
+        assert any(note in each for each in done.leaderboard.notes) == expected
 
 
 def test_runs_that_32_bits_order_otherwise_are_named_where_people_look(
-    graded: Path, tmp_path: Path, capsys: object
+    graded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    import pytest
-
-    from trecexam.cli.main import run
-
-    assert isinstance(capsys, pytest.CaptureFixture)
     path = graded / "runs" / "run0.run"
     rows = [line.split() for line in path.read_text().splitlines()]
     # Highest docno last, a billion to the first.

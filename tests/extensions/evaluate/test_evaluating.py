@@ -14,7 +14,7 @@ import pandas
 import polars
 import pytest
 from ir_measures import nDCG
-from support import HashGrader, make_small_track
+from support import HashGrader, make_small_track, read_jsonl
 
 import converters
 import trecexam
@@ -31,10 +31,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = make_small_track(tmp_path_factory.mktemp("evaluating") / "track")
     for number, path in enumerate(sorted((root / "runs").iterdir())):
         lines = [line.split() for line in path.read_text().splitlines()]
-        path.write_text(
-            "".join(f"{q} Q0 {d} {r} {int(r) // (2 + number) * -0.1} x\n" for q, _, d, r, *_ in lines)
-        )
-        path.write_text(path.read_text().replace(" x\n", f" run{number}\n"))
+        rows = (f"{q} Q0 {d} {r} {int(r) // (2 + number) * -0.1} run{number}\n" for q, _, d, r, *_ in lines)
+        path.write_text("".join(rows))
     return root
 
 
@@ -59,14 +57,14 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
 
 
 def entries(folder: Path, name: str) -> list[tuple[str, str, float]]:
-    rows = [line.split() for line in (folder / "runs" / f"{name}.run").read_text().splitlines()]
-    return [(query_id, doc_id, float(score)) for query_id, _, doc_id, _, score, _ in rows]
+    run = converters.read(folder / "runs" / f"{name}.run", "run")
+    return [(entry.query_id, entry.doc_id, entry.score) for entry in run]
 
 
 def evaluated(folder: Path, runs: Any, **more: Any) -> Any:
     """These runs, with the bank and passages of the folder."""
     inputs = {"bank": folder / "bank.questions.jsonl", "passages": folder / "passages.jsonl"}
-    return trecexam.evaluate(runs, **inputs, grader=HashGrader(), **more)
+    return trecexam.evaluate(runs, **{**inputs, "grader": HashGrader(), **more})
 
 
 def nested(rows: list[tuple[str, str, float]]) -> dict[str, dict[str, float]]:
@@ -151,40 +149,34 @@ def test_an_evaluation_has_notes_and_correlates_its_own_measures(folder: Path) -
 
 
 def bank_rows(folder: Path) -> list[dict[str, Any]]:
-    lines = map(json.loads, (folder / "bank.questions.jsonl").read_text().splitlines())
+    lines = read_jsonl(folder / "bank.questions.jsonl")
     return [{"query_id": row["query_id"], **item} for row in lines for item in row["questions"]]
 
 
-INPUT_FORMS = {
-    "dicts": lambda bank, texts, qrels: (
-        {q: [row["question_text"] for row in bank if row["query_id"] == q] for q in ("q1", "q2", "q3")},
-        texts,
-        nested(qrels),
-    ),
-    "frames": lambda bank, texts, qrels: (
-        polars.DataFrame(bank).rename({"question_id": "item_id", "question_text": "text"}),
-        pandas.DataFrame({"docno": list(texts), "text": list(texts.values())}),
-        pandas.DataFrame(qrels, columns=["qid", "docno", "label"]).astype({"label": float}),
-    ),
-}
+def by_query(bank: list[dict[str, Any]]) -> dict[str, list[str]]:
+    return {q: [row["question_text"] for row in bank if row["query_id"] == q] for q in ("q1", "q2", "q3")}
 
 
-@pytest.mark.parametrize("form", INPUT_FORMS)
-def test_banks_passages_and_judgments_in_every_form_give_the_values_of_the_folder(
-    form: str, folder: Path, track_rows: Any
+@pytest.mark.parametrize(
+    "form",
+    [
+        lambda bank, texts, qrels: {"bank": by_query(bank), "passages": texts, "official": nested(qrels)},
+        lambda bank, texts, qrels: {
+            "bank": polars.DataFrame(bank).rename({"question_id": "item_id", "question_text": "text"}),
+            "passages": pandas.DataFrame({"docno": list(texts), "text": list(texts.values())}),
+            "official": pandas.DataFrame(qrels, columns=["qid", "docno", "label"]).astype({"label": float}),
+        },
+    ],
+)
+def test_banks_passages_and_judgments_give_the_values_of_the_folder(
+    form: Any, folder: Path, track_rows: Any
 ) -> None:
-    passages = map(json.loads, (folder / "passages.jsonl").read_text().splitlines())
-    texts = {row["docid"]: row["text"] for row in passages}
-    qrels = [line.split() for line in (folder / "qrels.txt").read_text().splitlines()]
-    bank, passages, official = INPUT_FORMS[form](
-        bank_rows(folder), texts, [(query_id, doc_id, int(label)) for query_id, _, doc_id, label in qrels]
-    )
+    texts = {row["docid"]: row["text"] for row in read_jsonl(folder / "passages.jsonl")}
+    qrels = [(row.query_id, row.doc_id, row.relevance) for row in converters.read(folder / "qrels.txt")]
     with (
         trecexam.evaluate(
             {name: nested(entries(folder, name)) for name in ("run2", "run0", "run1")},
-            bank=bank,
-            passages=passages,
-            official=official,
+            **form(bank_rows(folder), texts, qrels),
             queries={"q1": "query number q1", "q2": "query number q2", "q3": "query number q3"},
             grader=HashGrader(),
             measures=[nDCG @ 10, Cover(rel=4) @ 5, "AP(rel=3)"],
@@ -274,20 +266,6 @@ def test_notebooks_complete_public_names_alone() -> None:
         assert dir(package) == sorted(package.__all__)
 
 
-def test_query_ids_keep_their_leading_zeros(tmp_path: Path) -> None:
-    texts = {"d1": "one passage", "d2": "another one"}
-    with trecexam.evaluate(
-        {"mine": polars.DataFrame({"qid": ["007", "007"], "docno": ["d1", "d2"], "score": [1.0, 2.0]})},
-        bank={"007": ["which one?"], "7": ["which other one?"]},
-        passages=texts,
-        grader=HashGrader(),
-    ) as done:
-        values = done.per_query()
-        assert set(values["query_id"]) == {"007", "7"}
-        assert set(done.track.export.qrels_frame()["query_id"]) == {"007"}
-        assert done.leaderboard.rows[0].n_answered == 1
-
-
 ERRORS = [
     ({"runs": {"../a": {"q1": {"d1": 1}}}}, "a run's file cannot be called '../a'"),
     ({"runs": {"a": {"q9": {"d": 1}}}}, "run 'a': none of its queries"),
@@ -304,14 +282,9 @@ ERRORS = [
 @pytest.mark.parametrize(("given", "message"), ERRORS, ids=[message for _, message in ERRORS])
 def test_invalid_inputs_are_a_one_line_error(given: dict[str, Any], message: str, folder: Path) -> None:
     grader = HashGrader()
-    usual = {
-        "runs": {"a": folder / "runs" / "run0.run"},
-        "bank": folder / "bank.questions.jsonl",
-        "passages": folder / "passages.jsonl",
-        "grader": grader,
-    }
+    usual = {"runs": {"a": folder / "runs" / "run0.run"}, "grader": grader}
     with pytest.raises(TrecexamError, match=message) as error:
-        trecexam.evaluate(**(usual | given))
+        evaluated(folder, **(usual | given))
     assert "\n" not in str(error.value)
     assert grader.asked == []
 
@@ -320,9 +293,4 @@ def test_a_failing_grader_leaves_no_files(folder: Path) -> None:
     grader = HashGrader()
     grader.fail_after = 1
     with pytest.raises(RuntimeError, match="the grader broke"):
-        trecexam.evaluate(
-            {"a": folder / "runs" / "run0.run"},
-            bank=folder / "bank.questions.jsonl",
-            passages=folder / "passages.jsonl",
-            grader=grader,
-        )
+        evaluated(folder, folder / "runs" / "run0.run", grader=grader)

@@ -24,7 +24,7 @@ import trecexam
 from converters import Item, Origin, Passage, Qrel, Query, RecordedGrade, Run, RunEntry
 from trecexam import TrecexamError
 
-BANK = {"q1": ["what?"], "q2": ["how?"], "1": ["which?"]}
+BANK = {"q1": ["what?"], "q2": ["how?"], "1": ["which?"], "007": ["who?"], "7": ["why?"]}
 PASSAGES = {"d1": "one", "d2": "two", "d3": "three", "5": "five", "6": "six"}
 ROWS = [("q1", "d1", 2.0), ("q1", "d2", 1.0), ("q2", "d3", 1.0)]
 NESTED = {"q1": {"d1": 2.0, "d2": 1.0}, "q2": {"d3": 1.0}}
@@ -201,6 +201,7 @@ ACCEPTED: list[tuple[str, Any, list[Any]]] = [
     ),
     ("run", ONE, [score(np.float16(1)), score(Fraction(1)), lambda files: files / "table.csv"]),
     ("run", [("q1", "d1", float("inf"))], [score(float("inf"))]),
+    ("run", [("007", "d1", 1.0)], [polars.DataFrame({"qid": ["007"], "docno": ["d1"], "score": [1.0]})]),
     (
         "runs",
         {"a": ROWS, "b": ONE},

@@ -28,7 +28,6 @@ from converters.rag_responses import read_responses
 from converters.records import Item, Qrel
 from converters.run import Run
 from converters.trec_run import write_run
-from converters.unpacking import without_ending
 from trecexam.errors import TrecexamError
 from trecexam.files import atomic
 from trecexam.folder import TrackFolder, files_in
@@ -57,8 +56,6 @@ def _argument(name: str, remedy: str = "") -> Iterator[None]:
     """Raise errors as TrecexamErrors that name the argument of a call, and its row, or a file."""
     try:
         yield
-    except TrecexamError:
-        raise
     except ConversionError as error:
         if error.path == _NO_FILE:
             raise TrecexamError(f"{name}: row {error.line}: {error.reason}{remedy}") from None
@@ -196,11 +193,9 @@ def add_runs(folder: TrackFolder, files: Mapping[str, bytes], *, replace: bool =
     contents = {folder.runs / name: content for name, content in files.items()}
     labels = set(map(file_label, files))
     for other in folder.run_files():
-        name = other.relative_to(folder.runs).as_posix()
-        if other not in contents:
-            if not labels.isdisjoint((file_label(name), without_ending(name))):
-                raise TrecexamError("move it away, or use another name for the new run", path=other)
-        elif other.exists() and not replace and other.read_bytes() != contents[other]:
+        if other not in contents and file_label(other.relative_to(folder.runs).as_posix()) in labels:
+            raise TrecexamError("move it away, or use another name for the new run", path=other)
+        if other in contents and not replace and other.exists() and other.read_bytes() != contents[other]:
             raise TrecexamError("another run is there already; replace=True replaces it", path=other)
     atomic.make_folder(folder.runs)
     atomic.replace_together(contents)
