@@ -34,10 +34,10 @@ def an_id(path: Path, line: int, row: Mapping[str, Any], keys: Sequence[str]) ->
         value = row.get(key)
         if value is None:
             continue
-        if not isinstance(value, bool) and isinstance(value, Integral):
-            return str(int(value))
         if isinstance(value, str) and value.strip():
             return value
+        if not isinstance(value, bool) and isinstance(value, Integral):
+            return str(int(value))
         raise ConversionError(path, line, f'"{key}" is not an id: {value!r}; write ids as text')
     raise ConversionError(path, line, f"no {_or(keys)} in it")
 

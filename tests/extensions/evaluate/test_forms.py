@@ -531,7 +531,7 @@ REFUSED: list[tuple[str, str, list[Any]]] = [
     ("runs", '^runs: row 1: "run" is not an id: 1.5; write ids as text', [FRAME.assign(run=1.5)]),
     (
         "bank",
-        "^bank: a dict must be query_id -> list of questions; see query 'q1'",
+        "^bank: give a list of questions for query 'q1', not ",
         [{"q1": "what?"}, {"q1": {"text": "what?"}}, {"q1": 3}],
     ),
     (

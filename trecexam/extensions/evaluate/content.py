@@ -77,7 +77,7 @@ def input_file(name: str, data: Any, folder: Path) -> Path | None:
         return None if data is None else Path(data)
     with _argument(name):
         if name == "official":
-            rows, file = _rows_of_documents(data, "label"), folder / "qrels.txt"
+            rows, file = _rows(_flat(data, "query_id", "doc_id", "label")), folder / "qrels.txt"
             labels = _numbers(rows, "relevance", "label", whole=True)
             qrels = (
                 Qrel(query_id, doc_id, int(label), str(_first(row, ["iteration"]) or 0))
@@ -88,10 +88,8 @@ def input_file(name: str, data: Any, folder: Path) -> Path | None:
         if name == "recorded":
             return _write_lines(folder / "recorded.jsonl", _rows(data))
         id_names, text_names = _TEXTS[name]
-        if isinstance(data, Mapping):
-            data = [{id_names[0]: key, "text": text} for key, text in data.items()]
         key = "docid" if name == "passages" else "query_id"
-        rows = _rows(data)
+        rows = _rows(_flat(data, key, "text"))
         if all(row.keys().isdisjoint(text_names) for row in rows):
             raise ValueError(f"no row has a {' or '.join(text_names)}")
         lines = (
@@ -118,9 +116,7 @@ def bank_files(data: Any, folder: Path) -> tuple[Path, ...]:
         if isinstance(data, list) and data and all(isinstance(item, Item) for item in data):
             converters.write(data, file, "bank")
         else:
-            if isinstance(data, Mapping):
-                data = [_row_of_query(query_id, items) for query_id, items in data.items()]
-            _write_lines(file, map(_bank_line, _rows(data)))
+            _write_lines(file, map(_bank_line, _rows(_flat(data, "query_id", "items"))))
         try:
             list(read_bank(file, lambda _: None))
         except ConversionError as error:
@@ -174,7 +170,8 @@ def run_file(name: str, run: Any) -> tuple[str, bytes]:
                 with open_bytes(run) as stream:
                     return f"{name}.jsonl", stream.read()
         elif not isinstance(run, Run):
-            run = Run.from_entries(name, _numbers(_rows_of_documents(run, "score"), "score"))
+            rows = _rows(_flat(run, "query_id", "doc_id", "score"))
+            run = Run.from_entries(name, _numbers(rows, "score"))
         write_run(run.renamed(name), buffer)
     return f"{name}.run", buffer.getvalue()
 
@@ -247,20 +244,21 @@ def _fields(row: Any, number: int) -> dict[str, Any]:
     )
     if fields is None:
         raise ConversionError(_NO_FILE, number, f"neither a dict nor a record with names: {row!r:.60}")
-    return dict(fields)
+    return fields if isinstance(fields, dict) else dict(fields)
 
 
-def _rows_of_documents(data: Any, value: str) -> Rows:
-    """Return the rows of a dict query_id -> doc_id -> value, or of other data."""
+def _flat(data: Any, *names: str) -> Any:
+    """Return a dict of values, or of dicts, as rows whose fields have these names; else the data."""
     if not isinstance(data, Mapping):
-        return _rows(data)
-    rows = []
-    for query_id, documents in data.items():
-        if not isinstance(documents, Mapping):
-            raise ValueError(f"a dict must be query_id -> doc_id -> {value}; see query '{query_id}'")
-        ids = {"query_id": query_id}
-        rows += [{**ids, "doc_id": doc_id, value: number} for doc_id, number in documents.items()]
-    return _rows(rows)
+        return data
+    first, *rest = names
+    rows: Rows = []
+    for key, value in data.items():
+        if len(rest) > 1 and not isinstance(value, Mapping):
+            raise ValueError(f"a dict must be {' -> '.join(names)}; see {first.removesuffix('_id')} '{key}'")
+        inner = _flat(value, *rest) if len(rest) > 1 else [{rest[0]: value}]
+        rows += [{first: key, **row} for row in inner]
+    return rows
 
 
 def _first(row: Mapping[str, Any], names: Sequence[str]) -> Any:
@@ -284,20 +282,19 @@ def _numbers(rows: Rows, *names: str, whole: bool = False) -> Iterator[tuple[str
         yield query_id, doc_id, number
 
 
-def _row_of_query(query_id: Any, items: Any) -> dict[str, Any]:
-    if isinstance(items, str | Mapping) or not isinstance(items, Iterable):
-        raise ValueError(f"a dict must be query_id -> list of questions; see query {query_id!r}")
-    questions = [{"question_text": item} if isinstance(item, str) else item for item in items]
-    return {"query_id": query_id, "items": questions}
-
-
 def _bank_line(row: dict[str, Any]) -> dict[str, Any]:
     """Return a row as the line of a bank that its reader expects."""
     row = {name: value for name, value in row.items() if value is not None}
     if "query_id" not in row and "qid" in row:
         # In older banks `qid` is a question's.
         row["query_id"] = row.pop("qid")
-    return {**row, "items": [row]} if "text" in row else row
+    items = row.get("items", [row] if "text" in row else None)
+    if items is None:
+        return row
+    if isinstance(items, str | Mapping) or not isinstance(items, Iterable):
+        raise ValueError(f"give a list of questions for query {row.get('query_id')!r}, not {items!r:.60}")
+    questions = [{"question_text": item} if isinstance(item, str) else item for item in items]
+    return {**row, "items": questions}
 
 
 def _write_lines(file: Path, rows: Iterable[Mapping[str, Any]]) -> Path:
