@@ -259,7 +259,7 @@ ACCEPTED: list[tuple[str, Any, list[Any]]] = [
             {"q1": [{"text": "what?", "id": "i"}]},
             {"q1": [{"question": "what?", "item_id": "i"}]},
             [{"query_id": "q1", "question_text": "what?", "question_id": "i"}],
-            [{"query_id": "q1", "qid": "i", "question": "what?"}],
+            [{"query_id": "q1", "qid": "i", "question": "what?", "text": "other"}],
             [{"query_id": "q1", "item_id": "i", "text": "what?", "other": 1}],
             [Item("q1", "i", "what?"), {"query_id": "q9", "question": "in no run?"}],
             [Item("q1", "i", "what?"), Item("q1", "j", "who?", retired=True)],

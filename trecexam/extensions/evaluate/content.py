@@ -21,6 +21,7 @@ import orjson
 
 import converters
 from converters.bank import read_bank
+from converters.bank_lines import LINE_KEYS
 from converters.errors import ConversionError
 from converters.fields import an_id
 from converters.lines import open_bytes
@@ -288,7 +289,8 @@ def _bank_line(row: dict[str, Any]) -> dict[str, Any]:
     if "query_id" not in row and "qid" in row:
         # In older banks `qid` is a question's.
         row["query_id"] = row.pop("qid")
-    items = row.get("items", [row] if "text" in row else None)
+    is_item = "text" in row and row.keys().isdisjoint(LINE_KEYS)
+    items = [row] if is_item else row.get("items")
     if items is None:
         return row
     if isinstance(items, str | Mapping) or not isinstance(items, Iterable):
