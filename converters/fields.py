@@ -8,6 +8,7 @@ import logging
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from numbers import Integral
 from typing import Any
 
 from converters.errors import ConversionError
@@ -33,11 +34,11 @@ def an_id(path: Path, line: int, row: Mapping[str, Any], keys: Sequence[str]) ->
         value = row.get(key)
         if value is None:
             continue
-        if isinstance(value, int) and not isinstance(value, bool):
-            return str(value)
         if isinstance(value, str) and value.strip():
             return value
-        raise ConversionError(path, line, f'"{key}" is not an id: {value!r}')
+        if not isinstance(value, bool) and isinstance(value, Integral):
+            return str(int(value))
+        raise ConversionError(path, line, f'"{key}" is not an id: {value!r}; write ids as text')
     raise ConversionError(path, line, f"no {_or(keys)} in it")
 
 

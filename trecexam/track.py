@@ -489,9 +489,9 @@ class Track:
                 trec_eval's, by score and then by doc_id.
             replace: replace another run of this name.
         """
-        from trecexam.extensions.evaluate.runs import add_runs
+        from trecexam.extensions.evaluate.content import add_runs, run_file
 
-        return add_runs(self.folder, {name: run}, replace=replace)[name]
+        return add_runs(self.folder, dict([run_file(name, run)]), replace=replace)[0]
 
     def compare_graders(
         self,

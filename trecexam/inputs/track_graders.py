@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from trecexam.config import TrackConfig
 from trecexam.config.file import line_of_setting
 from trecexam.config.track_config import effective
-from trecexam.errors import ConfigError, LackingError, TrackError, did_you_mean
+from trecexam.errors import ConfigError, LackingError, MeasureError, TrackError, did_you_mean
 from trecexam.folder import PROMPT_SUFFIXES, TrackFolder
 from trecexam.inputs.kind import Kind
 from trecexam.inputs.kinds import KINDS, kind_of_items
@@ -68,7 +68,7 @@ def listed(measures: Measures | None) -> list[MeasureLike] | None:
         return None
     several = [measures] if isinstance(measures, str) or not isinstance(measures, Iterable) else [*measures]
     if not several:
-        raise ValueError("measures: name at least one, or None for the track's own")
+        raise MeasureError("measures: name at least one, or None for the track's own")
     return several
 
 

@@ -16,7 +16,7 @@ from support import HashGrader
 import converters
 import trecexam
 from trecexam import TrecexamError
-from trecexam.extensions.evaluate.runs import run_of
+from trecexam.cli.main import run
 
 FRAME = pandas.DataFrame({"qid": ["q1", "q1"], "docno": ["q1-d01", "q1-d02"], "score": [1, 2]})
 
@@ -35,15 +35,6 @@ def test_an_added_run_is_on_the_leaderboard_under_its_name(small_track: Path) ->
         track.add_run("mine.v2", FRAME.head(1), replace=True)
         assert len(path.read_text().splitlines()) == 1
         assert [file.name for file in path.parent.glob(".*")] == []
-
-
-def test_a_file_can_be_added_under_another_name_than_its_tag(small_track: Path, tmp_path: Path) -> None:
-    packed = tmp_path / "anserini.txt.gz"
-    packed.write_bytes(gzip.compress((small_track / "runs" / "run1.run").read_bytes()))
-    with trecexam.open_track(small_track) as track:
-        path = track.add_run("bm25", packed)
-        ours, its = (converters.read(each, "run") for each in (path, small_track / "runs" / "run1.run"))
-        assert list(ours) == list(its.renamed("bm25"))
 
 
 def test_a_run_of_the_same_name_with_another_extension_is_not_duplicated(small_track: Path) -> None:
@@ -80,12 +71,19 @@ def test_responses_are_added_under_the_name_of_their_system(small_track: Path, t
 
 
 @pytest.mark.parametrize(
-    "name", ["", ".hidden", "a/b", "a b", "a\tb", "x.part", "x.gz", "ä" * 101, "a\u202eb"]
+    "name", ["", ".hidden", "a/.b", "../a", "/a", "a//b", "a b", "a\tb", "ä" * 130, "a\u202eb"]
 )
 def test_an_invalid_run_name_is_rejected(name: str, small_track: Path) -> None:
     with trecexam.open_track(small_track) as track, pytest.raises(TrecexamError):
         track.add_run(name, FRAME)
     assert len(list((small_track / "runs").iterdir())) == 3
+
+
+@pytest.mark.parametrize("name", ["team/mine", "x.gz", "x.part", "x.run"])
+def test_a_run_has_its_name_whatever_its_ending(name: str, small_track: Path) -> None:
+    with trecexam.open_track(small_track) as track:
+        assert track.add_run(name, FRAME) == small_track / "runs" / f"{name}.run"
+        assert name in track.files.runs()
 
 
 IDS = st.text(st.characters(codec="utf-8", exclude_categories=("Z", "C")), min_size=1, max_size=5)
@@ -109,39 +107,30 @@ def empty(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_written_run_is_read_back_bit_for_bit(empty: Path, scores: dict[str, dict[str, float]]) -> None:
     with trecexam.open_track(empty) as track:
         again: Any = converters.read(track.add_run("mine", scores, replace=True), "run")
-    own = run_of("mine", scores)
-    assert list(again) == list(own)
+    rows = ((query_id, doc_id, value) for query_id, docs in scores.items() for doc_id, value in docs.items())
+    assert list(again) == list(converters.Run.from_entries("mine", rows))
     assert set(again.query_ids) == set(scores)
 
 
 # Notes of `trecexam.evaluate`.
 
 
-def test_judgments_of_which_none_is_in_a_run_are_named(graded: Path) -> None:
-    arguments = {"bank": graded / "bank.questions.jsonl", "passages": graded / "passages.jsonl"}
-    runs = {"run0": graded / "runs" / "run0.run"}
-    lines = (graded / "qrels.txt").read_text().splitlines()
-    for official, expected in (
-        ({"q1": {"other-1": 1}}, True),
-        ({"q1": {lines[0].split()[2]: 1}}, False),
-    ):
-        with trecexam.evaluate(
-            runs, **arguments, recorded=graded / "grades.jsonl", official=official
-        ) as done:  # type: ignore[arg-type]
-            notes = done.leaderboard.notes
-        assert (
-            any("no passage that it judges ('other-1') is in the pool" in note for note in notes) == expected
-        )
+@pytest.mark.parametrize(("doc_id", "expected"), [("other-1", True), ("q1-d01", False)])
+def test_judgments_of_which_none_is_in_a_run_are_named(doc_id: str, expected: bool, graded: Path) -> None:
+    with trecexam.evaluate(
+        {"run0": graded / "runs" / "run0.run"},
+        bank=graded / "bank.questions.jsonl",
+        passages=graded / "passages.jsonl",
+        recorded=graded / "grades.jsonl",
+        official={"q1": {doc_id: 1}},
+    ) as done:
+        note = "no passage that it judges ('other-1') is in the pool"
+        assert any(note in each for each in done.leaderboard.notes) == expected
 
 
 def test_runs_that_32_bits_order_otherwise_are_named_where_people_look(
-    graded: Path, tmp_path: Path, capsys: object
+    graded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    import pytest
-
-    from trecexam.cli.main import run
-
-    assert isinstance(capsys, pytest.CaptureFixture)
     path = graded / "runs" / "run0.run"
     rows = [line.split() for line in path.read_text().splitlines()]
     # Highest docno last, a billion to the first.

@@ -5,9 +5,8 @@ from __future__ import annotations
 import dataclasses
 import shutil
 import weakref
-from collections.abc import Callable, Mapping
-from contextlib import ExitStack
-from numbers import Real
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any
@@ -17,8 +16,7 @@ from pydantic import ValidationError
 from converters.errors import ConversionError
 from trecexam.config import CONFIG_NAME, TrackConfig
 from trecexam.errors import TrecexamError, plain_reason
-from trecexam.extensions.evaluate.inputs import bank_files, grades_file, qrels_file, texts_file
-from trecexam.extensions.evaluate.runs import add_runs, runs_by_name
+from trecexam.extensions.evaluate.content import add_runs, bank_files, input_file, run_files
 from trecexam.folder import TrackFolder
 from trecexam.graders import Grader
 from trecexam.grades.grading import Progress
@@ -34,6 +32,12 @@ from trecexam.track import Track, selection
 if TYPE_CHECKING:
     from trecexam.features.correlation.comparison import LeaderboardComparison
 
+#: Beginnings of errors that tell the owner of a folder which file to put there -> what a caller does.
+_REMEDIES = {
+    "no test bank": "give `bank`, a file, rows, or a dict query_id -> list of questions",
+    "nothing to compare": "give `official`, a file, rows, or a dict query_id -> doc_id -> label",
+}
+
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class Evaluation(Framed):
@@ -46,7 +50,8 @@ class Evaluation(Framed):
 
     leaderboard: Leaderboard
     track: Track
-    _remove: Callable[[], object] | None = dataclasses.field(default=None, repr=False)
+    _temporary: Path | None
+    _close: Callable[[], object]
 
     def __repr__(self) -> str:
         return repr(self.leaderboard)
@@ -67,7 +72,8 @@ class Evaluation(Framed):
         **options: Any,
     ) -> LeaderboardComparison:
         """Correlate measures (None: the leaderboard's) with the official side, see `Track.correlate`."""
-        return self.track.correlate(measures or self.leaderboard.measures, official_measures, **options)
+        with _in_words_of_the_call(self._temporary):
+            return self.track.correlate(measures or self.leaderboard.measures, official_measures, **options)
 
     def per_query(self, *, library: Library = "pandas") -> Any:
         """The values that the leaderboard averages: `Track.per_query` of its measures and runs."""
@@ -75,10 +81,8 @@ class Evaluation(Framed):
         return self.track.per_query(board.measures, runs=[row.run for row in board.rows], library=library)
 
     def close(self) -> None:
-        """Closes the track, and removes a temporary one."""
-        self.track.close()
-        if self._remove is not None:
-            self._remove()
+        """Close the track, and remove a temporary one."""
+        self._close()
 
     def __enter__(self) -> Evaluation:
         return self
@@ -110,10 +114,10 @@ def evaluate(
 
     Args:
         runs: a dict name -> run, each a file, a data frame, records or a dict of dicts (see
-            `Track.add_run`); a folder of run files, or a list of them; or one data frame with the columns
-            `run`, `query_id`, `doc_id` and `score`.
+            `Track.add_run`); a folder of run files, or a list of them; or a data frame or records of all
+            runs with `run`, `query_id`, `doc_id` and `score`.
         bank: the test bank: a file or several, a dict query_id -> questions, rows, or items; see
-            `trecexam.extensions.evaluate.inputs.bank_files`.
+            `trecexam.extensions.evaluate.content.bank_files`.
         passages: a file, a dict doc_id -> text, a data frame or records with `doc_id` and `text`.
         queries: a file, a dict query_id -> text, a data frame or records with `query_id` and `text`.
         official: judgments by people: a file, a dict query_id -> doc_id -> label, a data frame or records
@@ -132,10 +136,6 @@ def evaluate(
     Raises:
         TrecexamError: with the reason in one line; with `folder`, what was graded is stored.
     """
-    first = next(iter(runs.values()), None) if isinstance(runs, Mapping) else None
-    if isinstance(first, Mapping) and all(isinstance(score, Real) for score in first.values()):
-        # Query ids instead of names: the dict is one run.
-        raise TrecexamError('runs: this dict is one run, query_id -> doc_id -> score; give {"NAME": run}')
     given: object = grader
     if not isinstance(given, str | Grader | None):
         what = "class" if isinstance(given, type) else type(given).__name__
@@ -146,81 +146,69 @@ def evaluate(
         wrong = error.errors()[0]
         raise TrecexamError(f"settings: {'.'.join(map(str, wrong['loc']))}: {plain_reason(wrong)}") from None
     scratch = Path(mkdtemp(prefix="trecexam-"))
-    root = scratch / "track" if folder is None else Path(folder)
-    with ExitStack() as undo:
+    temporary = scratch / "track" if folder is None else None
+    root = temporary or Path(folder or "")
+    with ExitStack() as undo, _in_words_of_the_call(temporary):
         undo.callback(shutil.rmtree, scratch, ignore_errors=True)
-        try:
-            qrels = None if official is None else qrels_file(official, scratch)
-            sources = Sources(
-                queries=None if queries is None else texts_file(queries, "queries", scratch),
-                bank=() if bank is None else bank_files(bank, scratch),
-                passages=None if passages is None else texts_file(passages, "passages", scratch),
-                qrels=qrels,
-                recorded=None if recorded is None else grades_file(recorded, scratch),
-                dataset=dataset,
-                grader=grader if isinstance(grader, str) else None,
-                link=folder is None,
-                settings={section: dict(values) for section, values in (settings or {}).items()},
-            )
-            if sources != Sources(link=sources.link) or not (root / CONFIG_NAME).exists():
-                make_track(root, sources)
-            # Code that the caller's own settings name is the caller's.
-            opened = TrackFolder.open(root, trust_code=folder is None or settings is not None)
-            paths = add_runs(opened, runs_by_name(runs), replace=replace)
-            loaders = OpenTrack(opened, None if isinstance(grader, str) else grader)
-            undo.callback(loaders.close)
-            track = Track(loaders)
-            board = _graded(track, paths, measures, progress, outputs=folder is not None)
-        except (ConversionError, TrecexamError) as error:
-            if folder is not None and isinstance(error, TrecexamError):
-                raise
-            if error.reason.startswith("no test bank"):
-                reason = "no test bank: give `bank`, a file, rows, or a dict query_id -> list of questions"
-                raise TrecexamError(reason) from None
-            # The path of the temporary folder is useless to the caller.
-            path = f"{error.path or ''}/".removeprefix(f"{root}/").removesuffix("/")
-            raise TrecexamError(error.reason, path=path or None, line=error.line) from None
-        kept = undo.pop_all()
-    if folder is not None:
-        shutil.rmtree(scratch, ignore_errors=True)
-        return Evaluation(board, track)
-    # The folder is removed when nothing refers to the track any more.
-    return Evaluation(board, track, weakref.finalize(track, kept.close))
-
-
-def _graded(
-    track: Track,
-    paths: Mapping[str, Path],
-    measures: Measures | None,
-    progress: Callable[[Progress], None] | None,
-    *,
-    outputs: bool,
-) -> Leaderboard:
-    """Grade all cells, and return the leaderboard of these runs."""
-    files = track.files.runs()
-    for name, path in paths.items():
-        if files.get(name) != path:
-            reasons = (row.reason for row in track.files.rejected() if row.file == track.folder.shown(path))
-            reason = next(reasons, f"gets another name in the track, because another file has run '{name}'")
-            raise TrecexamError(f"run '{name}': {reason}", path=path)
-    try:
-        names = names_of(measures)
+        sources = Sources(
+            queries=input_file("queries", queries, scratch),
+            bank=bank_files(bank, scratch),
+            passages=input_file("passages", passages, scratch),
+            qrels=input_file("official", official, scratch),
+            recorded=input_file("recorded", recorded, scratch),
+            dataset=dataset,
+            grader=grader if isinstance(grader, str) else None,
+            link=folder is None,
+            settings={section: dict(values) for section, values in (settings or {}).items()},
+        )
+        if sources != Sources(link=sources.link) or not (root / CONFIG_NAME).exists():
+            make_track(root, sources)
+        # Code that the caller's own settings name is the caller's.
+        opened = TrackFolder.open(root, trust_code=folder is None or settings is not None)
+        paths = add_runs(opened, run_files(runs), replace=replace)
+        loaders = OpenTrack(opened, None if isinstance(grader, str) else grader)
+        undo.callback(loaders.close)
+        track = Track(loaders)
+        names = _accepted(track, paths)
         # A measure that cannot be computed shows before hours of grading go by.
-        track.leaderboard(names, runs=paths)
-    except ConversionError:
-        raise
-    except ValueError as error:
-        raise TrecexamError(str(error)) from None
-    done = (track.update if outputs else track.grading.grade)(progress=progress)
-    if not done.complete:
-        raise TrecexamError(done.why or "grading was stopped", path=track.folder.root)
-    board = track.leaderboard(names, runs=paths)
+        measures = names_of(measures)
+        track.leaderboard(measures, runs=names)
+        done = (track.grading.grade if temporary else track.update)(progress=progress)
+        if not done.complete:
+            raise TrecexamError(done.why or "grading was stopped", path=root)
+        board = _with_notes(track.leaderboard(measures, runs=names), track)
+        # A temporary folder is removed when nothing refers to the track any more.
+        return Evaluation(board, track, temporary, weakref.finalize(track, undo.pop_all().close))
+
+
+@contextmanager
+def _in_words_of_the_call(temporary: Path | None) -> Iterator[None]:
+    """Raise errors as TrecexamErrors; those on a temporary track say what to give, and not its folder."""
+    try:
+        yield
+    except (ConversionError, TrecexamError) as error:
+        if temporary is None and isinstance(error, TrecexamError):
+            raise
+        for reason, remedy in _REMEDIES.items() if temporary else ():
+            if error.reason.startswith(reason):
+                raise TrecexamError(f"{reason}: {remedy}") from None
+        path = f"{error.path or ''}/".removeprefix(f"{temporary}/").removesuffix("/")
+        raise TrecexamError(error.reason, path=path or None, line=error.line) from None
+
+
+def _accepted(track: Track, paths: Sequence[Path]) -> list[str]:
+    """Return the names of the runs in these files; raise a TrecexamError where one is rejected."""
+    names = {path: name for name, path in track.files.runs().items()}
+    for row in track.files.rejected():
+        path = track.folder.root / row.file
+        if path in paths and path not in names:
+            raise TrecexamError(f"run '{path.stem}': {row.reason}", path=path)
+    return [names[path] for path in paths]
+
+
+def _with_notes(board: Leaderboard, track: Track) -> Leaderboard:
+    """Return the leaderboard with the track's notes, and a note on each rejected input."""
     loaded = selection(track).loaders.first.load()
     unjudged = None if loaded.official is None else why_unjudged(loaded)
-    notes = (
-        *board.notes,
-        *(() if unjudged is None else (unjudged,)),
-        *(Note(str(row), LOST) for row in track.files.rejected()),
-        *track.status().notes,
-    )
-    return dataclasses.replace(board, notes=(*sorted(notes, key=rank_of),))
+    notes = [*board.notes, *(Note(str(row), LOST) for row in track.files.rejected()), *track.status().notes]
+    return dataclasses.replace(board, notes=(*rank_of(notes if unjudged is None else [*notes, unjudged]),))
