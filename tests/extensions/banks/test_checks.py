@@ -7,14 +7,13 @@ from typing import Any
 import pytest
 from outside import outside
 
-from converters.bank_lines import scan_bank
-from trecexam.extensions.banks.checks import Checked, check_lines
+from trecexam.extensions.banks.checks import Checked, check_bank
 
 
 def checked(folder: Path, *rows: dict[str, Any] | str, **more: Any) -> Checked:
     path = folder / "bank.jsonl"
     path.write_text("".join((row if isinstance(row, str) else json.dumps(row)) + "\n" for row in rows))
-    return check_lines((("b", line) for line in scan_bank(path)), **more)
+    return check_bank([("b", path)], **more)
 
 
 def question(text: str, number: int = 1, query_id: str = "q1", **more: Any) -> dict[str, Any]:
@@ -36,7 +35,7 @@ def test_duplicates_are_reported_once_with_the_first_one(tmp_path: Path) -> None
     )
     assert problems_of(found) == [
         (2, "q1/2", "duplicate of 'q1/1' on line 1"),
-        (3, "q1/3", "duplicate of 'q1/1' on line 1, but for case, punctuation or blanks"),
+        (3, "q1/3", "duplicate of 'q1/1' on line 1"),
     ]
 
 
@@ -46,7 +45,7 @@ def test_a_duplicate_id_is_one_problem_even_across_files(tmp_path: Path) -> None
         "b": [question("c?"), question("b?", 2), question("b?", 2, retired=True)],
     }.items():
         (tmp_path / name).write_text("".join(json.dumps(row) + "\n" for row in rows))
-    found = check_lines((name, line) for name in "ab" for line in scan_bank(tmp_path / name))
+    found = check_bank([(name, tmp_path / name) for name in "ab"])
     assert [(row.file, row.line, row.problem) for row in found.problems] == [
         ("b", 1, "item id 'q1/1' occurs twice, first on a:1"),
         ("b", 2, "the same item occurs twice, first on a:2"),
@@ -126,7 +125,79 @@ def test_a_question_that_repeats_the_query_is_a_copy(
     ],
 )
 def test_published_banks_have_exactly_these_problems(name: str, items: int, problems: dict[str, int]) -> None:
-    found = check_lines((name, line) for line in scan_bank(outside(name)))
+    found = check_bank([(name, outside(name))])
     assert found.items == items
     assert {part: sum(part in row.problem for row in found.problems) for part in problems} == problems
     assert len(found.problems) == sum(problems.values())
+
+
+#: A problem of texts that go on.
+ENDS = "ends with a comma, colon, semicolon or '='"
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("1. How does it rain?", "a number before it"),
+        ("    10. How does it rain? ", "a number before it"),
+        ("['1. How does it rain?']", "a number before it"),
+        ("'2. How does it rain?',", "a number before it"),
+        ("[3] How does it rain?", "a number before it"),
+        ("(4) How does it rain?", "a number before it"),
+        ("Question 5: How does it rain?", "a number before it"),
+        ("Q6. How does it rain?", "a number before it"),
+        ("- How does it rain?", "a bullet before it"),
+        ("\u2022 How does it rain?", "a bullet before it"),
+        ("question_set = [", "the beginning of a list"),
+        ("questions = [Q1, Q2, Q3]", "the beginning of a list"),
+        ("Question: how does it rain?", "a label before it"),
+        ("```json", "Markdown in it"),
+        ("**How** does it rain?", "Markdown in it"),
+        ('"How does it rain?",', "brackets, quotes or commas of a list around it"),
+        ('How does it rain?"]}', "brackets, quotes or commas of a list around it"),
+        ('{"questions": ["How', "brackets, quotes or commas of a list around it"),
+        ("[How does it rain?", "brackets, quotes or commas of a list around it"),
+        ("How does it rain?]", "brackets, quotes or commas of a list around it"),
+        ('"How does it rain?"', "quotes around it"),
+        ('"How does it rain?', "quotes around it"),
+        ("\u201cHow does it rain?\u201d", "quotes around it"),
+        ("'How does it rain?'", "quotes around it"),
+        ("Questions about rain:", ENDS),
+        ("third party ends patient life,", ENDS),
+        ("],", "empty text"),
+        ("...", "empty text"),
+    ],
+)
+def test_leftovers_of_a_model_answer_are_reported(tmp_path: Path, text: str, what: str) -> None:
+    assert problems_of(checked(tmp_path, question(text))) == [(1, "q1/1", what)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "How does it rain?",
+        " How does it rain? ",
+        "59% of US teens have been bullied",
+        "6 million people",
+        "90 % of variation",
+        "1984 was written by Orwell",
+        "2.5 litres a day",
+        '"Inactivated" is a main type of vaccine.',
+        'Which is better, "a" or "b"',
+        '"A" and "B"',
+        "'Til death",
+        "the dogs' owner",
+        "f(x) = x [see above]",
+        "[Sic] is a note",
+        "\\frac{a}{b} is a ratio",
+        "What does the ** operator do?",
+        "Facts about rain",
+        "-40 is the same in both scales",
+        "Of course it rains",
+        "Warum regnet es?",
+        "为什么下雨?",
+        "other victims: roma",
+    ],
+)
+def test_ordinary_items_are_not_reported(tmp_path: Path, text: str) -> None:
+    assert problems_of(checked(tmp_path, question(text))) == []

@@ -119,20 +119,25 @@ def test_labels_ranks_means_and_tau_equal_those_of_two_updates(
     (old_labels, old_means), (new_labels, new_means) = (
         outputs_under(track, path, measures) for path in (bank(track), new)
     )
-    assert {f"{row.query_id} {row.doc_id}": (row.before, row.after) for row in found.labels} == {
+    assert {
+        f"{row['query_id']} {row['doc_id']}": (row["label.old"], row["label.new"]) for row in found.labels
+    } == {
         key: (old_labels.get(key), new_labels.get(key))
         for key in old_labels.keys() | new_labels.keys()
         if old_labels.get(key) != new_labels.get(key)
     }
-    assert [by.measure for by in found.measures] == measures
+    assert found.measures["measure"] == measures
     for by in found.measures:
-        before, after = old_means[by.measure], new_means[by.measure]
-        assert by.kendall_tau == pytest.approx(tau_b(before, after))
-        assert {row.run for row in by.runs} == set(before) == set(after)
-        for row in by.runs:
-            assert (row.mean_old, row.mean_new) == pytest.approx((before[row.run], after[row.run]))
-            assert (row.rank_old, row.rank_new) == (rank(before, row.run), rank(after, row.run))
-        assert by.reranked == sum(rank(before, name) != rank(after, name) for name in before)
+        before, after = old_means[by["measure"]], new_means[by["measure"]]
+        assert by["kendall_tau"] == pytest.approx(tau_b(before, after))
+        rows = [row for row in found.runs if row["measure"] == by["measure"]]
+        assert {row["run"] for row in rows} == set(before) == set(after)
+        for row in rows:
+            run = row["run"]
+            assert (row["mean.old"], row["mean.new"]) == pytest.approx((before[run], after[run]))
+            assert (row["rank.old"], row["rank.new"]) == (rank(before, run), rank(after, run))
+        assert by["reranked"] == sum(rank(before, name) != rank(after, name) for name in before)
+        assert by["runs"] == len(rows)
     assert found.new.ungraded == {}
 
 
@@ -166,11 +171,11 @@ def test_items_without_grades_are_counted_and_listed(track: Path, tmp_path: Path
     assert found.new.ungraded == {"q2/0": len(pooled["q2"]), "q3/new": len(pooled["q3"])}
     assert found.old.ungraded == {}
     # Missing grades can only raise a label of the new bank.
-    low = {(row.query_id, row.doc_id): row.after or 0 for row in found.labels}
+    low = {(row["query_id"], row["doc_id"]): row["label.new"] or 0 for row in found.labels}
     graded_with(track, new)
     full = difference(track, bank(track), new)
     for row in full.labels:
-        assert low.get((row.query_id, row.doc_id), 0) <= (row.after or 0)
+        assert low.get((row["query_id"], row["doc_id"]), 0) <= (row["label.new"] or 0)
 
 
 def test_the_command_prints_runs_that_change_rank_and_a_summary(

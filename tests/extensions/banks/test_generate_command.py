@@ -138,11 +138,11 @@ def test_items_edited_retired_or_added_by_a_person_are_never_overwritten(track: 
     assert bank_of(root)["q1"] == [
         "My own words?",
         questions("q1")[1],
-        questions("q1")[2],
-        "New?",
         questions("q1")[3],
         questions("q1")[4],
         "By hand?",
+        questions("q1")[2],
+        "New?",
     ]
     assert bank_of(root)["q2"] == questions("q2")
 

@@ -120,15 +120,5 @@ def load_prompt(path: Path) -> ItemPrompt:
     prompt_source = read_own_prompt(path, ItemPromptFile, SLOTS, {"query": SLOTS[:3]})
     nuggets = re.search(r"[\"']nuggets[\"']", prompt_source.template)
     kind: Kind = prompt_source.file.writes or ("nugget" if nuggets else "question")
-    prompt = ItemPrompt(
-        prompt_source.digest_name,
-        prompt_source.template,
-        kind,
-        prompt_source.file.number,
-        prompt_source.jinja,
-    )
-    try:
-        prompt.text(ItemRequest("q1", "a query", "a sub-topic", "1"))
-    except GraderError as error:
-        raise GraderError(str(error), path=path) from None
-    return prompt
+    number, jinja = prompt_source.file.number, prompt_source.jinja
+    return ItemPrompt(prompt_source.digest_name, prompt_source.template, kind, number, jinja)

@@ -184,9 +184,6 @@ def _texts(value: Any, kind: Kind, depth: int = 0) -> Iterator[str]:
             yield text
             return
         named = next((value[key] for key in _LISTS[kind] if value.get(key)), None)
-        if isinstance(named, str):
-            yield from _lines(named, kind, cut=False) or (named,)
-            return
         lists = [each for each in value.values() if isinstance(each, list | tuple | dict)]
         if named is not None:
             lists = [named]
