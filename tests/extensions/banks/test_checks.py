@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 from outside import outside
 
-from trecexam.extensions.banks.checks import Checked, check_bank
+from trecexam.extensions.banks.checks import Checked, check_files
 
 
-def checked(folder: Path, *rows: dict[str, Any] | str, **more: Any) -> Checked:
+def checked(folder: Path, *rows: dict[str, Any] | str) -> Checked:
     path = folder / "bank.jsonl"
     path.write_text("".join((row if isinstance(row, str) else json.dumps(row)) + "\n" for row in rows))
-    return check_bank([("b", path)], **more)
+    return check_files([path])
 
 
 def question(text: str, number: int = 1, query_id: str = "q1", **more: Any) -> dict[str, Any]:
@@ -45,11 +45,12 @@ def test_a_duplicate_id_is_one_problem_even_across_files(tmp_path: Path) -> None
         "b": [question("c?"), question("b?", 2), question("b?", 2, retired=True)],
     }.items():
         (tmp_path / name).write_text("".join(json.dumps(row) + "\n" for row in rows))
-    found = check_bank([(name, tmp_path / name) for name in "ab"])
+    found = check_files([tmp_path / name for name in "ab"])
+    first, second = (str(tmp_path / name) for name in "ab")
     assert [(row.file, row.line, row.problem) for row in found.problems] == [
-        ("b", 1, "item id 'q1/1' occurs twice, first on a:1"),
-        ("b", 2, "the same item occurs twice, first on a:2"),
-        ("b", 3, "the same item occurs twice, first on a:2"),
+        (second, 1, f"item id 'q1/1' occurs twice, first on {first}:1"),
+        (second, 2, f"the same item occurs twice, first on {first}:2"),
+        (second, 3, f"the same item occurs twice, first on {first}:2"),
     ]
 
 
@@ -93,10 +94,8 @@ def test_each_kind_has_its_own_maximum_of_words(tmp_path: Path) -> None:
 def test_a_question_that_repeats_the_query_is_a_copy(
     tmp_path: Path, query: str, text: str, copy: bool
 ) -> None:
-    rows = [question(text, query_text=query)]
-    assert (problems_of(checked(tmp_path, *rows)) == [(1, "q1/1", "a copy of the query")]) == copy
-    rows = [question(text)]
-    assert bool(checked(tmp_path, *rows, query_texts={"q1": query}).problems) == copy
+    found = problems_of(checked(tmp_path, question(text, query_text=query)))
+    assert found == [(1, "q1/1", "a copy of the query")] * copy
 
 
 @pytest.mark.parametrize(
@@ -125,7 +124,7 @@ def test_a_question_that_repeats_the_query_is_a_copy(
     ],
 )
 def test_published_banks_have_exactly_these_problems(name: str, items: int, problems: dict[str, int]) -> None:
-    found = check_bank([(name, outside(name))])
+    found = check_files([outside(name)])
     assert found.items == items
     assert {part: sum(part in row.problem for row in found.problems) for part in problems} == problems
     assert len(found.problems) == sum(problems.values())

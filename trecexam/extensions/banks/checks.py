@@ -7,7 +7,7 @@ nearly all items with similar letters say different things ("linked to cancer", 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -97,44 +97,30 @@ def check_files(paths: Sequence[Path]) -> Checked:
         form = sniffed(path)
         if form not in (None, "bank"):
             raise TrecexamError(f"this is not a test bank but {form}; see `trecexam formats`", path=path)
-    return check_bank([(str(path), path) for path in paths])
+    return _checked([(str(path), path) for path in paths])
 
 
 def check_track(folder: TrackFolder) -> Checked:
     """Check a track's bank, as `bank check`."""
-    queries = folder.queries()
-    expected = {}
-    if queries is not None:
-        query_ids = (query.query_id for query in converters.read(queries, "queries"))
-        expected = dict.fromkeys(query_ids, folder.shown(queries))
-    files = [(folder.shown(path), path) for path in folder.bank()]
-    return check_bank(files, query_texts(folder), expected, facets=folder.config.track.facets)
+    return _checked([(folder.shown(path), path) for path in folder.bank()], folder)
 
 
-def check_bank(
-    files: Iterable[tuple[str, Path]],
-    query_texts: Mapping[str, str] | None = None,
-    expected: Mapping[str, str] | None = None,
-    *,
-    facets: bool = False,
-) -> Checked:
+def _checked(files: Iterable[tuple[str, Path]], folder: TrackFolder | None = None) -> Checked:
     """Check a bank. Retired items are checked only for lines that cannot be read and for duplicate ids.
 
     Args:
         files: (displayed name, path) of all files of the bank.
-        query_texts: query_id -> text, beside those that the bank has itself. None where nothing is known of
-            the track: then it is no problem that the bank lacks some.
-        expected: query_id -> file, of the queries that should have items.
-        facets: query ids are `query/facet`.
+        folder: of the track whose queries should have items and texts.
     """
     rows: list[tuple[str, BankLine]] = []
+    facets = folder is not None and folder.config.track.facets
     for file, path in files:
         with open_bytes(path):
             # A file that cannot be opened is not a finding.
             rows += ((file, line) for line in lines_by_query(scan_bank(path), facets=facets))
     # The first text and line of a repeated query count.
     texts = {line.query_id: line.query_text for _, line in reversed(rows) if line.query_text.strip()}
-    texts.update(query_texts or {})
+    texts.update({} if folder is None else query_texts(folder))
     problems: list[BankFinding] = []
     first: dict[tuple[str, ...], BankFinding] = {}
     queries: dict[str, BankFinding] = {}
@@ -155,13 +141,13 @@ def check_bank(
     for query_id, on_line in queries.items():
         if not live.get(query_id, 1):
             problems.append(on_line._replace(problem="all items of the query are retired"))
-        if query_texts is not None and not texts.get(query_id, "").strip():
+        if folder is not None and not texts.get(query_id, "").strip():
             problems.append(on_line._replace(problem="the track has no text of this query"))
-    problems += (
-        BankFinding(file, None, query_id, "", "a query without any items", "")
-        for query_id, file in (expected or {}).items()
-        if query_id not in queries
-    )
+    queries_path = None if folder is None else folder.queries()
+    if folder is not None and queries_path is not None:
+        ids = dict.fromkeys(query.query_id for query in converters.read(queries_path, "queries"))
+        without = BankFinding(folder.shown(queries_path), None, "", "", "a query without any items", "")
+        problems += (without._replace(query_id=query_id) for query_id in ids if query_id not in queries)
     n_items = sum(live.values())
     retired_note = f" ({n_retired:,} more retired)" if n_retired else ""
     what = plural(len(problems), "problem") if problems else "nothing to look at"

@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+import converters
+from converters.bank import V3
+from converters.convert import converted
 from trecexam.cli.main import LazyGroup
 from trecexam.cli.options import (
     estimate_json_option,
@@ -99,10 +102,6 @@ def generate(
 
     Exit status: 0, or 1 if a query lacks items or it ended early.
     """
-    import converters
-    from converters.bank import V3
-    from converters.convert import converted
-
     made, caught = ask(
         track.bank.generate,
         track.bank.estimate,

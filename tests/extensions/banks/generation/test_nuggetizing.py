@@ -16,9 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trecexam.extensions.banks.generation.nuggetizing import MOST_CREATED, nuggetize
-from trecexam.extensions.banks.generation.prompts import ItemRequest
+from trecexam.extensions.banks.generation.prompts import Ask, ItemRequest, Listed, played
 from trecexam.extensions.banks.generation.reading import tidy
-from trecexam.extensions.banks.generation.steps import Ask, Listed, played
 from trecexam.graders.writing.asking import Kept
 from trecexam.graders.writing.base import Fitted
 

@@ -22,9 +22,19 @@ from trecexam.extensions.banks.generation.nuggetizing import (
     system_of,
 )
 from trecexam.extensions.banks.generation.plan import BankPlan, plan_bank
-from trecexam.extensions.banks.generation.prompts import NUGGETIZER, ItemPrompt, ItemRequest, named
+from trecexam.extensions.banks.generation.prompts import (
+    NUGGETIZER,
+    Ask,
+    GetAnswer,
+    ItemPrompt,
+    ItemRequest,
+    Listed,
+    Steps,
+    named,
+    played,
+    single_step,
+)
 from trecexam.extensions.banks.generation.reading import missing_for_reading, tidy
-from trecexam.extensions.banks.generation.steps import Ask, GetAnswer, Listed, Steps, played, single_step
 from trecexam.files.atomic import replace as replace_file
 from trecexam.folder import TrackFolder
 from trecexam.graders.replies import Unread

@@ -18,9 +18,8 @@ from functools import cache, partial
 
 from converters.run import Run
 from trecexam.bank.model import QUERY
-from trecexam.extensions.banks.generation.prompts import ItemRequest, prompt_text
-from trecexam.extensions.banks.generation.reading import ReadItems, python_list, read_items, tidy
-from trecexam.extensions.banks.generation.steps import Ask, Listed, Steps
+from trecexam.extensions.banks.generation.prompts import Ask, ItemRequest, Listed, Steps, prompt_text
+from trecexam.extensions.banks.generation.reading import ReadItems, read_items, tidy
 from trecexam.folder import TrackFolder
 from trecexam.graders.prompts.parsing import as_label, read_labels
 from trecexam.graders.replies import ENDED_EARLY, Unread, fence_removed, whole_text
@@ -116,8 +115,8 @@ def _read(n_labels: int, reply: Kept) -> ReadItems | Unread:
         expectation = f"{begins}, and not {n_labels} times vital or okay"
         return Unread(expectation) if labels is None else ReadItems(tuple(map(as_label, labels)))
     nuggets = [nugget for each in read_items(text, "nugget").texts if (nugget := tidy(each))]
-    is_empty = python_list(fence_removed(text)) is not None
-    return ReadItems(tuple(nuggets[:MOST_CREATED])) if nuggets or is_empty else Unread(begins)
+    is_list = nuggets or fence_removed(text).strip() == "[]"
+    return ReadItems(tuple(nuggets[:MOST_CREATED])) if is_list else Unread(begins)
 
 
 def nugget_passages(

@@ -15,7 +15,8 @@ from converters.records import Item
 from trecexam.bank.model import folded
 from trecexam.errors import TrackError, TrecexamError
 from trecexam.extensions.banks.editing import item_row
-from trecexam.extensions.banks.generation.prompts import ItemPrompt, ItemRequest, Kind
+from trecexam.extensions.banks.generation.prompts import ItemPrompt, ItemRequest
+from trecexam.extensions.banks.generation.reading import Kind
 from trecexam.folder import TrackFolder
 from trecexam.inputs.inputs import query_texts
 from trecexam.inputs.missing_banks import lines_of, read_target
@@ -112,23 +113,16 @@ def _requests(folder: TrackFolder, prompt: ItemPrompt, texts: Mapping[str, str])
     if not path.exists():
         reason = f"prompt {prompt.name} asks about sub-topics: put `query_id<TAB>subtopic` lines here"
         raise TrecexamError(reason, path=path)
-    rows = list(dict.fromkeys(read_subtopics(path)))
+    rows: dict[ItemRequest, None] = {}
+    for number, line in iter_filled(path):
+        columns = [part.strip() for part in decode(path, number, line).split("\t")]
+        if len(columns) not in (2, 3) or not all(columns):
+            reason = "a line is `query_id<TAB>subtopic`, or `query_id<TAB>facet_id<TAB>subtopic`"
+            raise ConversionError(path, number, reason)
+        # Without an id, the sub-topic is its id.
+        query_id, facet_id, *_ = columns
+        rows[ItemRequest(query_id, texts.get(query_id, ""), columns[-1], facet_id)] = None
     if not any(row.query_id in texts for row in rows):
         raise TrecexamError("the track has none of these queries", path=path)
-    for query_id, text in texts.items():
-        yield from (row._replace(query_text=text) for row in rows if row.query_id == query_id)
-
-
-def read_subtopics(path: Path) -> Iterator[ItemRequest]:
-    """Yield the sub-topics of a file in its order, without the queries' texts.
-
-    A line is `query_id<TAB>subtopic`, or has an id, `query_id<TAB>facet_id<TAB>subtopic`; without one, the
-    sub-topic is its id.
-    """
-    for number, line in iter_filled(path):
-        columns = tuple(part.strip() for part in decode(path, number, line).split("\t"))
-        if len(columns) not in (2, 3) or not all(columns):
-            raise ConversionError(
-                path, number, "a line is `query_id<TAB>subtopic`, or `query_id<TAB>facet_id<TAB>subtopic`"
-            )
-        yield ItemRequest(columns[0], "", columns[-1], columns[1])
+    for query_id in texts:
+        yield from (row for row in rows if row.query_id == query_id)

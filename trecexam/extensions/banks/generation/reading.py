@@ -16,12 +16,12 @@ from functools import partial
 from io import StringIO
 from itertools import islice, pairwise
 from tokenize import NL, STRING, generate_tokens
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
-from trecexam.extensions.banks.generation.prompts import Kind
 from trecexam.graders.replies import fence_removed, read_reply
 from trecexam.packages import install, missing_packages
 
+Kind = Literal["question", "nugget"]
 #: Keys of item lists in an object, best first.
 _LISTS = {
     "question": ("questions", "question_set", "items", "nuggets", "nugget_set"),
@@ -65,7 +65,7 @@ def read_items(answer: str, kind: Kind, *, cut: bool = False) -> ReadItems:
     text, cut = read_reply(answer, cut=cut)
     parts = (*(block[1] for block in _FENCE.finditer(text)), fence_removed(text))
     for part in parts:
-        listed = tuple(_texts(python_list(part) or (), kind))
+        listed = tuple(_texts(_python_list(part), kind))
         if listed:
             return ReadItems(listed, cut)
     for part in parts:
@@ -80,24 +80,22 @@ def read_items(answer: str, kind: Kind, *, cut: bool = False) -> ReadItems:
     return ReadItems((), cut)
 
 
-def python_list(text: str) -> list[str] | None:
-    """Return a list of texts as JSON or Python writes it; None for anything else."""
+def _python_list(text: str) -> list[str]:
+    """Return a list of texts as JSON or Python writes it; [] for anything else."""
+    value: Any = None
     with suppress(ValueError, RecursionError):
-        listed = json.loads(text)
-        if isinstance(listed, list) and all(isinstance(each, str) for each in listed):
-            return listed
-    try:
-        with warnings.catch_warnings():
-            # Warnings on escapes unknown to Python.
-            warnings.simplefilter("ignore")
-            value: Any = ast.literal_eval(text.strip()) if len(text) <= MENDED else None
-    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
-        return None
-    if not isinstance(value, list | tuple) or not all(isinstance(each, str) for each in value):
-        return None
-    kinds = [token.type for token in generate_tokens(StringIO(text.strip()).readline) if token.type != NL]
-    # Python joins two texts without a comma between them.
-    return None if (STRING, STRING) in pairwise(kinds) else list(value)
+        value = json.loads(text)
+    with suppress(ValueError, SyntaxError, TypeError, MemoryError, RecursionError), warnings.catch_warnings():
+        # Warnings on escapes unknown to Python.
+        warnings.simplefilter("ignore")
+        if value is None and len(text) <= MENDED:
+            value = ast.literal_eval(text.strip())
+            kinds = [token.type for token in generate_tokens(StringIO(text.strip()).readline)]
+            # Python joins two texts without a comma between them.
+            if (STRING, STRING) in pairwise(kind for kind in kinds if kind != NL):
+                return []
+    is_list = isinstance(value, list | tuple) and all(isinstance(each, str) for each in value)
+    return list(value) if is_list else []
 
 
 def _json(text: str, kind: Kind) -> ReadItems:
@@ -135,70 +133,39 @@ def _bounded(text: str) -> tuple[str, bool]:
             depth -= 1
             if depth == 0:
                 return text[:last], False
-    if last == 0:
-        # A Python list with single quotes, where an apostrophe may look like an end.
-        last = max((end.end(1) for end in re.finditer(r"(')\s*,", text)), default=0)
     return text[:last], True
 
 
 def _value(text: str) -> Any:
     """Return the value of JSON or repaired JSON; None for anything else."""
-    for parse in (json.loads, _single_quoted, _mended):
-        try:
-            return parse(text)
-        except (ValueError, RecursionError):
-            continue
+    from json_repair import loads
+
+    with suppress(ValueError, RecursionError):
+        return json.loads(text)
+    single = _SINGLE.search(text)
+    if single:
+        # A Python list, in which apostrophes may be unescaped.
+        return [part.replace("\\'", "'") for part in re.split(r"'\s*,\s*'", single[1])]
+    with suppress(ValueError, RecursionError):
+        return loads(text) if text and len(text) <= MENDED else None
     return None
 
 
-def _single_quoted(text: str) -> list[str]:
-    """Return the strings of a Python list in single quotes; apostrophes may be unescaped."""
-    match = _SINGLE.search(text)
-    if match is None:
-        raise ValueError("no such list")
-    return [part.replace("\\'", "'") for part in re.split(r"'\s*,\s*'", match[1])]
-
-
-def _mended(text: str) -> Any:
-    from json_repair import loads
-
-    if len(text) > MENDED:
-        raise ValueError("too long to be mended")
-    return loads(text)
-
-
-def _texts(value: Any, kind: Kind, depth: int = 0) -> Iterator[str]:
+def _texts(value: Any, kind: Kind) -> Iterator[str]:
     """Yield the texts of items in a JSON value."""
-    if depth > 4:
-        return
-    if isinstance(value, list | tuple):
-        for entry in value:
-            text = entry if isinstance(entry, str) else _text_of(entry)
-            if text is None:
-                yield from _texts(entry, kind, depth + 1)
-            elif not _ECHO.fullmatch(text.strip()):
-                yield text
-    elif isinstance(value, dict):
-        text = _text_of(value)
-        if text is not None:
-            yield text
-            return
+    if isinstance(value, str) and not _ECHO.fullmatch(value.strip()):
+        yield value
+    parts = value if isinstance(value, list | tuple) else ()
+    if isinstance(value, dict):
+        text = next((value[key] for key in _TEXTS if isinstance(value.get(key), str)), None)
         named = next((value[key] for key in _LISTS[kind] if value.get(key)), None)
-        lists = [each for each in value.values() if isinstance(each, list | tuple | dict)]
-        if named is not None:
-            lists = [named]
-        elif not lists and all(re.fullmatch(r"\D{0,12}\d{1,3}", str(key)) for key in value):
-            # {"1": "...", "2": "..."}
-            lists = [list(value.values())]
-        for each in lists:
-            yield from _texts(each, kind, depth + 1)
-
-
-def _text_of(entry: Any) -> str | None:
-    """Return the text of an item that is an object; None for anything else."""
-    if not isinstance(entry, dict):
-        return None
-    return next((entry[key] for key in _TEXTS if isinstance(entry.get(key), str)), None)
+        # {"1": "...", "2": "..."}
+        numbered = all(re.fullmatch(r"\D{0,12}\d{1,3}", str(key)) for key in value)
+        others = [each for each in value.values() if numbered or isinstance(each, list | tuple | dict)]
+        parts = others if named is None else [named]
+        parts = parts if text is None else [text]
+    for part in parts:
+        yield from _texts(part, kind)
 
 
 def _lines(text: str, kind: Kind, *, cut: bool) -> tuple[str, ...]:
