@@ -124,8 +124,8 @@ def _checked(files: Iterable[tuple[str, Path]], folder: TrackFolder | None = Non
     problems: list[BankFinding] = []
     first: dict[tuple[str, ...], BankFinding] = {}
     queries: dict[str, BankFinding] = {}
-    live: dict[str, int] = {}
-    n_retired = 0
+    items = [item for _, line in rows for item in line.items]
+    live = [item for item in items if not item.retired]
     for file, line in rows:
         on_line = BankFinding(file, line.number, line.query_id, "", "", "")
         if line.error is not None:
@@ -133,13 +133,12 @@ def _checked(files: Iterable[tuple[str, Path]], folder: TrackFolder | None = Non
         if line.query_id:
             queries.setdefault(line.query_id, on_line)
         for item in line.items:
-            n_retired += item.retired
-            live[item.query_id] = live.get(item.query_id, 0) + (not item.retired)
             found = BankFinding(file, line.number, item.query_id, item.item_id, "", item.text)
             doubts = () if item.retired else _doubts(item, texts.get(item.query_id, ""))
             problems += (found._replace(problem=why) for why in (*doubts, *_repeats(first, item, found)))
+    retired = {item.query_id for item in items} - {item.query_id for item in live}
     for query_id, on_line in queries.items():
-        if not live.get(query_id, 1):
+        if query_id in retired:
             problems.append(on_line._replace(problem="all items of the query are retired"))
         if folder is not None and not texts.get(query_id, "").strip():
             problems.append(on_line._replace(problem="the track has no text of this query"))
@@ -148,7 +147,7 @@ def _checked(files: Iterable[tuple[str, Path]], folder: TrackFolder | None = Non
         ids = dict.fromkeys(query.query_id for query in converters.read(queries_path, "queries"))
         without = BankFinding(folder.shown(queries_path), None, "", "", "a query without any items", "")
         problems += (without._replace(query_id=query_id) for query_id in ids if query_id not in queries)
-    n_items = sum(live.values())
+    n_items, n_retired = len(live), len(items) - len(live)
     retired_note = f" ({n_retired:,} more retired)" if n_retired else ""
     what = plural(len(problems), "problem") if problems else "nothing to look at"
     note = f"{plural(n_items, 'item')}{retired_note} of {plural(len(queries), 'query')}: {what}"

@@ -142,10 +142,11 @@ def bank_diff(
         # The measures of the bank with fewer importances can be computed on both banks.
         names = list(min(tracks, key=lambda of: (of.bank.has_importance, of.bank.n_vital > 0)).measures)
     old_side, new_side = sides = [_side(*each) for each in zip(tracks, files, strict=True)]
-    boards = [board_of(track, rubric_values(track, names)) for track in tracks]
     before, after = ({(row.query_id, row.doc_id): row.relevance for row in qrels(each)} for each in tracks)
     labels = [(*key, before.get(key), after.get(key)) for key in sorted({*before, *after})]
-    compared = [_compared(boards, column) for column in range(len(names))]
+    compared = [
+        _compared(name, [board_of(track, rubric_values(track, [name])) for track in tracks]) for name in names
+    ]
     difference = BankDiff(
         old_side,
         new_side,
@@ -202,36 +203,33 @@ def _change(old: Item | None, new: Item | None) -> Change | None:
         return None if item is None or item.retired else "added" if old is None else "removed"
     if old.retired != new.retired:
         return "retired" if new.retired else "un-retired"
-    if new.retired or old == new:
+    if new.retired:
         return None
     if item_digest(old) != item_digest(new):
         return "edited"
     return None if (old.importance, old.weight) == (new.importance, new.weight) else "importance"
 
 
-def _compared(boards: Sequence[Leaderboard], column: int) -> tuple[Row, list[Row]]:
-    """Return the row of the measure of a column, and the rows of its runs."""
-    name, rows, moved = boards[1].measures[column], list[Row](), 0
-    old, new = (_ranked(board, column) for board in boards)
-    # A run without a mean is below all others.
-    runs = sorted(row.run for row in boards[1].rows)
-    ranks = np.array([[side[run][0] if run in side else math.inf for side in (old, new)] for run in runs])
-    for run in sorted(runs, key=lambda run: new[run][0] if run in new else math.inf):
-        (old_rank, old_mean), (new_rank, new_mean) = (side.get(run, (None, None)) for side in (old, new))
+def _compared(name: str, boards: Sequence[Leaderboard]) -> tuple[Row, list[Row]]:
+    """Return the row of a measure, and the rows of its runs, from two leaderboards of this measure."""
+    old, new = (
+        {
+            row.run: (rank, row.scores[0].mean if rank else None)
+            for row, rank in zip(board.rows, board.ranks, strict=True)
+        }
+        for board in boards
+    )
+    rows, moved = list[Row](), 0
+    for run, (new_rank, new_mean) in new.items():
+        old_rank, old_mean = old[run]
         move = old_rank - new_rank if old_rank and new_rank else None
         rows.append((run, name, old_rank, new_rank, move, old_mean, new_mean))
         moved += old_rank != new_rank or round((old_mean or 0) - (new_mean or 0), TIE_DECIMALS) != 0
-    tau = float(tau_b_columns(-ranks[:, :1], -ranks[:, 1:])[0]) if len(runs) > 1 else math.nan
-    reranked = sum(old_rank != new_rank for _, _, old_rank, new_rank, *_ in rows)
-    return (name, tau, reranked, moved, len(runs)), rows
-
-
-def _ranked(board: Leaderboard, column: int) -> dict[str, tuple[int, float]]:
-    """Return (rank, mean) of each run with a mean; runs with equal means share the better rank."""
-    means = {row.run: row.scores[column].mean for row in board.rows if row.scores[column].exists}
-    keys = [round(mean, TIE_DECIMALS) for mean in means.values()]
-    ranks = [1 + sum(other > key for other in keys) for key in keys]
-    return dict(zip(means, zip(ranks, means.values(), strict=True), strict=True))
+    # A run without a mean is below all others.
+    ranks = np.array([[old[run][0] or math.inf, new[run][0] or math.inf] for run in new])
+    tau = float(tau_b_columns(-ranks[:, :1], -ranks[:, 1:])[0]) if len(new) > 1 else math.nan
+    reranked = sum(old[run][0] != new[run][0] for run in new)
+    return (name, tau, reranked, moved, len(new)), rows
 
 
 def _summary(diff: BankDiff, cautions: Sequence[str]) -> Iterator[str]:

@@ -123,11 +123,7 @@ class _Bank:
             raise TrecexamError("is compressed, and could not be edited: unpack it", path=path)
         with suppress(ConversionError):
             reread = [*_lines(path, enumerate((line.row for line in lines), 1))]
-        before, after = (
-            [item for line in each for item in line.items if item.item_id != new.item_id]
-            for each in (self.lines[path], reread)
-        )
-        if before != after or not any(new in line.items for line in reread):
+        if [line.items for line in reread] != [line.items for line in lines]:
             reason = f"item '{new.item_id}' cannot be changed by itself: edit the file by hand "
             raise ConversionError(path, None, reason + '(`"retired": true` takes its line out)')
         if b"".join(row_line(line.row) for line in self.lines[path]) != content:

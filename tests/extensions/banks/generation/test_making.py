@@ -13,7 +13,7 @@ from trecexam.errors import GraderError
 from trecexam.extensions.banks.editing import item_row, row_line
 from trecexam.extensions.banks.generation.generate import merged
 from trecexam.extensions.banks.generation.plan import BankPlan
-from trecexam.extensions.banks.generation.prompts import ItemRequest, load_prompt, published
+from trecexam.extensions.banks.generation.prompts import ItemRequest, named, published
 
 
 @given(
@@ -65,11 +65,11 @@ def test_a_slot_name_in_a_query_text_is_not_substituted() -> None:
 def test_a_custom_prompt_declares_which_kind_of_item_it_generates(tmp_path: Path) -> None:
     path = tmp_path / "facts.toml"
     path.write_text('template = "Facts on {query}, as {\\"nuggets\\"}"\nwrites = "nugget"\nnumber = 3\n')
-    prompt = load_prompt(path)
+    prompt = named(str(path), tmp_path)
     assert (prompt.kind, prompt.number, prompt.by_subtopic) == ("nugget", 3, False)
     first = prompt.name
     path.write_text('template = "Other facts on {query}"\n')
-    assert load_prompt(path).name != first
+    assert named(str(path), tmp_path).name != first
 
 
 @pytest.mark.parametrize(
@@ -86,4 +86,4 @@ def test_an_invalid_prompt_is_a_one_line_error(tmp_path: Path, text: str, reason
     path = tmp_path / "mine.toml"
     path.write_text(text)
     with pytest.raises(GraderError, match=reason):
-        load_prompt(path)
+        named(str(path), tmp_path)

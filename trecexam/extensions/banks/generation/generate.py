@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,7 +11,7 @@ from pathlib import Path
 from converters.fields import made_id
 from converters.records import Item, Origin
 from trecexam.bank.model import copies, folded, words
-from trecexam.errors import GraderError, TrecexamError
+from trecexam.errors import GraderError, TrecexamError, quoted
 from trecexam.extensions.banks.editing import item_row, row_line
 from trecexam.extensions.banks.generation.nuggetizing import (
     PASSAGES,
@@ -260,7 +259,6 @@ def merged(plan: BankPlan, new: Mapping[ItemRequest, Sequence[Item]]) -> tuple[b
 
 def _asks_again(folder: TrackFolder, prompt: str) -> str:
     """Say how to send prompts again whose answers cannot be read."""
-    words = ["trecexam", "bank", "generate", str(folder.root)]
-    words += ["--grader", str(folder.grader)] if folder.is_one_of_several else []
-    words += [] if prompt == (folder.write_bank or "questions") else ["--prompt", prompt]
-    return f"`{shlex.join([*words, '--again'])}` asks again"
+    grader = f" --grader {quoted(folder.grader or '')}" if folder.is_one_of_several else ""
+    named_prompt = "" if prompt == (folder.write_bank or "questions") else f" --prompt {quoted(prompt)}"
+    return f"`trecexam bank generate {quoted(folder.root)}{grader}{named_prompt} --again` asks again"

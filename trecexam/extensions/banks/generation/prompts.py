@@ -109,21 +109,15 @@ def prompt_text(name: str) -> str:
 
 def named(name: str, root: Path) -> ItemPrompt:
     """Return the published prompt of that name, or the prompt in a file here or in the folder `root`."""
-    if Path(name).suffix.lower() in PROMPT_SUFFIXES:
-        path = next((path for path in (Path(name), root / name) if path.is_file()), None)
-        if path is None:
-            raise GraderError("no such prompt file", path=name)
-        return load_prompt(path)
-    return published_prompt(name, published())
-
-
-def load_prompt(path: Path) -> ItemPrompt:
-    """Return a prompt from a `.toml` file or a Jinja template."""
-    prompt_source = read_own_prompt(path, ItemPromptFile, SLOTS, {"query": SLOTS[:3]})
-    nuggets = re.search(r"[\"']nuggets[\"']", prompt_source.template)
-    kind: Kind = prompt_source.file.writes or ("nugget" if nuggets else "question")
-    number, jinja = prompt_source.file.number, prompt_source.jinja
-    return ItemPrompt(prompt_source.digest_name, prompt_source.template, kind, number, jinja)
+    if Path(name).suffix.lower() not in PROMPT_SUFFIXES:
+        return published_prompt(name, published())
+    path = next((path for path in (Path(name), root / name) if path.is_file()), None)
+    if path is None:
+        raise GraderError("no such prompt file", path=name)
+    own = read_own_prompt(path, ItemPromptFile, SLOTS, {"query": SLOTS[:3]})
+    has_nuggets = re.search(r"[\"']nuggets[\"']", own.template)
+    kind: Kind = own.file.writes or ("nugget" if has_nuggets else "question")
+    return ItemPrompt(own.digest_name, own.template, kind, own.file.number, own.jinja)
 
 
 class Ask(NamedTuple):

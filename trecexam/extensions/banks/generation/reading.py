@@ -10,7 +10,7 @@ import ast
 import json
 import re
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from io import StringIO
@@ -23,10 +23,7 @@ from trecexam.packages import install, missing_packages
 
 Kind = Literal["question", "nugget"]
 #: Keys of item lists in an object, best first.
-_LISTS = {
-    "question": ("questions", "question_set", "items", "nuggets", "nugget_set"),
-    "nugget": ("nuggets", "nugget_set", "items", "questions", "question_set"),
-}
+_LISTS = ("questions", "question_set", "nuggets", "nugget_set", "items")
 #: Keys of an item's text in an object.
 _TEXTS = ("question", "question_text", "nugget", "nugget_text", "text", "fact", "content")
 #: Maximum characters of JSON to repair, and nesting depth: the library takes quadratic time in both.
@@ -64,20 +61,16 @@ def read_items(answer: str, kind: Kind, *, cut: bool = False) -> ReadItems:
     """
     text, cut = read_reply(answer, cut=cut)
     parts = (*(block[1] for block in _FENCE.finditer(text)), fence_removed(text))
+    found = next((items for items in _readings(parts, kind, cut=cut) if items.texts), ReadItems(()))
+    return found._replace(cut=found.cut or cut)
+
+
+def _readings(parts: Sequence[str], kind: Kind, *, cut: bool) -> Iterator[ReadItems]:
+    """Yield the items of the parts of an answer: as exact lists, as JSON amid other text, as lines."""
+    yield from (ReadItems(tuple(_texts(_python_list(part)))) for part in parts)
     for part in parts:
-        listed = tuple(_texts(_python_list(part), kind))
-        if listed:
-            return ReadItems(listed, cut)
-    for part in parts:
-        for start in islice(_START.finditer(part), _TRIES):
-            items = _json(part[start.start() :], kind)
-            if items.texts:
-                return items._replace(cut=items.cut or cut)
-    for part in parts:
-        texts = _lines(part, kind, cut=cut)
-        if texts:
-            return ReadItems(texts, cut)
-    return ReadItems((), cut)
+        yield from (_json(part[start.start() :]) for start in islice(_START.finditer(part), _TRIES))
+    yield from (ReadItems(_lines(part, kind, cut=cut)) for part in parts)
 
 
 def _python_list(text: str) -> list[str]:
@@ -98,13 +91,13 @@ def _python_list(text: str) -> list[str]:
     return list(value) if is_list else []
 
 
-def _json(text: str, kind: Kind) -> ReadItems:
+def _json(text: str) -> ReadItems:
     """Read the items of JSON at the start of a text, or of consecutive objects."""
     texts: list[str] = []
     while True:
         whole, cut = _bounded(text)
         value = _value(whole)
-        items = list(_texts(value, kind))
+        items = list(_texts(value))
         if cut and texts:
             return ReadItems(tuple(texts), cut)
         texts += items
@@ -151,21 +144,21 @@ def _value(text: str) -> Any:
     return None
 
 
-def _texts(value: Any, kind: Kind) -> Iterator[str]:
+def _texts(value: Any) -> Iterator[str]:
     """Yield the texts of items in a JSON value."""
     if isinstance(value, str) and not _ECHO.fullmatch(value.strip()):
         yield value
     parts = value if isinstance(value, list | tuple) else ()
     if isinstance(value, dict):
         text = next((value[key] for key in _TEXTS if isinstance(value.get(key), str)), None)
-        named = next((value[key] for key in _LISTS[kind] if value.get(key)), None)
+        named = next((value[key] for key in _LISTS if value.get(key)), None)
         # {"1": "...", "2": "..."}
         numbered = all(re.fullmatch(r"\D{0,12}\d{1,3}", str(key)) for key in value)
         others = [each for each in value.values() if numbered or isinstance(each, list | tuple | dict)]
         parts = others if named is None else [named]
         parts = parts if text is None else [text]
     for part in parts:
-        yield from _texts(part, kind)
+        yield from _texts(part)
 
 
 def _lines(text: str, kind: Kind, *, cut: bool) -> tuple[str, ...]:
