@@ -127,8 +127,7 @@ def _say(made: Generated) -> None:
         dropped = ", ".join(f"{number:,} {why}" for why, number in made.dropped.items())
         click.echo(f"left out: {dropped}", err=True)
     if made.n_cut:
-        prompts = plural(made.n_cut, "prompt")
-        click.echo(f"passages cut to fit the model in {prompts}", err=True)
+        click.echo(f"passages cut to fit the model in {plural(made.n_cut, 'prompt')}", err=True)
     if not made.written:
         what = "nothing is missing" if made.complete else "no new items"
         click.echo(f"{what}; {made.output} is unchanged", err=True)

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -33,19 +33,19 @@ Row = tuple[Value, ...]
 _LABELS = ("query_id", "doc_id", "label.old", "label.new")
 _MEASURES = ("measure", "kendall_tau", "reranked", "moved", "runs")
 _RUNS = ("run", "measure", "rank.old", "rank.new", "move", "mean.old", "mean.new")
-Change = Literal["added", "removed", "edited", "retired", "un-retired", "importance"]
 
 
 class BankChange(NamedTuple):
     """An item that differs between the banks, matched by id.
 
-    `change` is "edited" for a new text, kind or answer key; "importance" for only a new importance or weight.
+    `change` is "added", "removed", "retired" or "un-retired"; "edited" for a new text, kind or answer key;
+    "importance" for only a new importance or weight.
     `old` and `new` are None for a missing item.
     """
 
     query_id: str
     item_id: str
-    change: Change
+    change: str
     old: Item | None
     new: Item | None
 
@@ -197,7 +197,7 @@ def bank_changes(old: Bank, new: Bank) -> tuple[BankChange, ...]:
     return tuple(sorted(changes, key=lambda row: row.query_id))
 
 
-def _change(old: Item | None, new: Item | None) -> Change | None:
+def _change(old: Item | None, new: Item | None) -> str | None:
     if old is None or new is None:
         item = old or new
         return None if item is None or item.retired else "added" if old is None else "removed"
@@ -219,17 +219,17 @@ def _compared(name: str, boards: Sequence[Leaderboard]) -> tuple[Row, list[Row]]
         }
         for board in boards
     )
-    rows, moved = list[Row](), 0
+    rows, ranks, moved = list[Row](), list[tuple[float, float]](), 0
     for run, (new_rank, new_mean) in new.items():
-        old_rank, old_mean = old[run]
+        old_rank, old_mean = old.get(run, (None, None))
         move = old_rank - new_rank if old_rank and new_rank else None
         rows.append((run, name, old_rank, new_rank, move, old_mean, new_mean))
+        # A run without a mean is below all others.
+        ranks.append((old_rank or math.inf, new_rank or math.inf))
         moved += old_rank != new_rank or round((old_mean or 0) - (new_mean or 0), TIE_DECIMALS) != 0
-    # A run without a mean is below all others.
-    ranks = np.array([[old[run][0] or math.inf, new[run][0] or math.inf] for run in new])
-    tau = float(tau_b_columns(-ranks[:, :1], -ranks[:, 1:])[0]) if len(new) > 1 else math.nan
-    reranked = sum(old[run][0] != new[run][0] for run in new)
-    return (name, tau, reranked, moved, len(new)), rows
+    columns = -np.array(ranks).reshape(-1, 2)
+    tau = float(tau_b_columns(columns[:, :1], columns[:, 1:])[0]) if len(new) > 1 else math.nan
+    return (name, tau, sum(before != after for before, after in ranks), moved, len(new)), rows
 
 
 def _summary(diff: BankDiff, cautions: Sequence[str]) -> Iterator[str]:

@@ -114,6 +114,8 @@ class _Bank:
             TrecexamError, ConversionError: another item of the query has the new item's text, or the lines
                 would not be read as the new item and all other items of the file.
         """
+        if not new.text:
+            raise TrecexamError("the item has no text")
         for _, _, item in self.found.values():
             same = (item.query_id, item.kind, item.text) == (new.query_id, new.kind, new.text)
             if same and item.item_id != new.item_id and not (item.retired or new.retired):
@@ -163,7 +165,7 @@ class BankEditing(Group):
             TrecexamError, ConversionError: the text is empty or a duplicate, the query is unknown, or the
                 bank cannot be read or written.
         """
-        text, note = _text(text), {**_note(who, why), "added": True}
+        text, note = typed("an item", text, MAX_ITEM), {**_note(who, why), "added": True}
         if kind not in KINDS:
             raise TrecexamError(f"an item is a question or a nugget, not '{kind}'")
         if importance not in IMPORTANCES:
@@ -192,7 +194,7 @@ class BankEditing(Group):
             ItemConflictError: the item changed or is not there; nothing was written.
             LockedError, TrecexamError, ConversionError: as `add_item`.
         """
-        return self._change(item_id, seen, _note(who, why), text=_text(text))
+        return self._change(item_id, seen, _note(who, why), text=typed("an item", text, MAX_ITEM))
 
     def retire_item(
         self, item_id: str, *, who: str, retired: bool = True, seen: str | None = None, why: str = ""
@@ -278,13 +280,6 @@ def _note(who: str, why: str) -> dict[str, Any]:
 def _edits(row: Mapping[str, Any]) -> tuple[dict[str, Any], ...]:
     edits = row.get(EDITS)
     return tuple(edit for edit in edits if isinstance(edit, dict)) if isinstance(edits, list) else ()
-
-
-def _text(text: str) -> str:
-    text = typed("an item", text, MAX_ITEM)
-    if not text:
-        raise TrecexamError("the item has no text")
-    return text
 
 
 def item_row(item: Item, query_text: str) -> dict[str, Any]:

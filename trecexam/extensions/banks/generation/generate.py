@@ -105,7 +105,9 @@ def bank_job(
     if output is None and folder.write_bank == prompt:
         target = folder.bank_to_write() or target
     plan = plan_bank(folder, item_prompt, query_ids=query_ids, target=target, again=again)
-    asks_again = _asks_again(folder, prompt)
+    grader = f" --grader {quoted(folder.grader or '')}" if folder.is_one_of_several else ""
+    option = "" if prompt == (folder.write_bank or "questions") else f" --prompt {quoted(prompt)}"
+    asks_again = f"`trecexam bank generate {quoted(folder.root)}{grader}{option} --again` asks again"
     # A given writer cannot receive the stages' system messages.
     systems = [system_of(stage) for stage in STAGES] if prompt == NUGGETIZER else [""]
     writers = [writer] if writer else [create_writer(folder.config, folder.root, each) for each in systems]
@@ -255,10 +257,3 @@ def merged(plan: BankPlan, new: Mapping[ItemRequest, Sequence[Item]]) -> tuple[b
         row_line(item_row(item, request.query_text)) for request, items in new.items() for item in items
     )
     return b"".join(lines), len(replaced)
-
-
-def _asks_again(folder: TrackFolder, prompt: str) -> str:
-    """Say how to send prompts again whose answers cannot be read."""
-    grader = f" --grader {quoted(folder.grader or '')}" if folder.is_one_of_several else ""
-    named_prompt = "" if prompt == (folder.write_bank or "questions") else f" --prompt {quoted(prompt)}"
-    return f"`trecexam bank generate {quoted(folder.root)}{grader}{named_prompt} --again` asks again"

@@ -10,7 +10,7 @@ import ast
 import json
 import re
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from io import StringIO
@@ -96,11 +96,8 @@ def _json(text: str) -> ReadItems:
     texts: list[str] = []
     while True:
         whole, cut = _bounded(text)
-        value = _value(whole)
-        items = list(_texts(value))
-        if cut and texts:
-            return ReadItems(tuple(texts), cut)
-        texts += items
+        items = list(_texts(value := _value(whole)))
+        texts += () if cut and texts else items
         further = re.match(r"[\s,]*(?=\{)", text[len(whole) :])
         if cut or not further or not isinstance(value, dict) or len(items) != 1:
             return ReadItems(tuple(texts), cut)
@@ -164,24 +161,17 @@ def _texts(value: Any) -> Iterator[str]:
 def _lines(text: str, kind: Kind, *, cut: bool) -> tuple[str, ...]:
     """Return the items of a numbered or bulleted list, or of lines that are all questions."""
     lines = [line.strip() for line in text.splitlines() if line.strip(" \t`")]
-    ends: Callable[[str], bool] = _asks if kind == "question" else bool
+
+    def is_whole(line: str) -> bool:
+        return kind == "nugget" or line.rstrip("\"'*_ ").endswith("?")
 
     bullets = [(line, match[1]) for line in lines if (match := _BULLET.fullmatch(line))]
-    several = len(bullets) >= 2
-    if cut and bullets and bullets[-1][0] == lines[-1] and not (kind == "question" and ends(lines[-1])):
-        bullets.pop()
-    texts = [item for _, item in bullets if ends(item)]
-    if several and texts:
+    is_cut = cut and bullets and bullets[-1][0] == lines[-1] and (kind == "nugget" or not is_whole(lines[-1]))
+    texts = [item for _, item in (bullets[:-1] if is_cut else bullets) if is_whole(item)]
+    if len(bullets) >= 2 and texts:
         return tuple(texts)
-    if kind == "question":
-        rest = lines[1:] if lines and lines[0].endswith(":") else lines
-        if len(rest) >= 2 and all(map(ends, rest)):
-            return tuple(rest)
-    return ()
-
-
-def _asks(line: str) -> bool:
-    return line.rstrip("\"'*_ ").endswith("?")
+    rest = lines[1:] if lines and lines[0].endswith(":") else lines
+    return tuple(rest) if kind == "question" and len(rest) >= 2 and all(map(is_whole, rest)) else ()
 
 
 def tidy(text: str) -> str:
