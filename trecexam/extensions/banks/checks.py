@@ -160,9 +160,8 @@ def _doubts(item: Item, query_text: str) -> Iterator[str]:
         yield "empty text"
     # Gold outputs may be long and may equal the query.
     elif item.kind in MAX_WORDS:
-        yield from islice(
-            (what for what, remains in _REMAINS.items() if re.search(remains, item.text, re.I)), 1
-        )
+        remains = (what for what, pattern in _REMAINS.items() if re.search(pattern, item.text, re.I))
+        yield from islice(remains, 1)
         n_words, most = len(item.text.split()), MAX_WORDS[item.kind]
         if n_words > most:
             yield f"{n_words} words, and {most} are the most a {item.kind} should have"

@@ -96,7 +96,7 @@ class BankDiff(Result):
 
     def _declare(self) -> dict[str, Table]:
         """`runs`, a row per measure and run; `labels` and `items` that differ; `measures`."""
-        items = [
+        rows = (
             (
                 *change[:3],
                 self.new.ungraded.get(change.item_id, 0) if change.new and not change.new.retired else None,
@@ -104,14 +104,9 @@ class BankDiff(Result):
                 change.new and change.new.text,
             )
             for change in self.items
-        ]
-        header = ("query_id", "item_id", "change", "ungraded", "text.old", "text.new")
-        return {
-            "runs": self.runs,
-            "labels": self.labels,
-            "items": Table(header, tuple(items)),
-            "measures": self.measures,
-        }
+        )
+        items = Table(("query_id", "item_id", "change", "ungraded", "text.old", "text.new"), tuple(rows))
+        return {"runs": self.runs, "labels": self.labels, "items": items, "measures": self.measures}
 
     def _for_people(self, *, wide: bool = False) -> tuple[Table, ...]:
         """Return measures, then runs, items and passages with a different rank, text or label."""
@@ -125,9 +120,7 @@ class BankDiff(Result):
         return {"old": self.old._asdict(), "new": self.new._asdict()}
 
 
-def bank_diff(
-    loader: GraderView, old: Path | str, new: Path | str, measures: Measures | None = None
-) -> BankDiff:
+def bank_diff(loader: GraderView, old: Path | str, new: Path | str, measures: Measures | None) -> BankDiff:
     """Compare two bank files by items, and by labels and ranks on stored grades."""
     given, names = (Path(old), Path(new)), names_of(measures)
     resolved = {path.resolve() for path in given}
@@ -240,10 +233,10 @@ def _summary(diff: BankDiff, cautions: Sequence[str]) -> Iterator[str]:
         + (f" ({side.retired_items:,} more retired)" if side.retired_items else "")
         for name, side, _ in sides
     ]
-    kinds = Counter(
-        "of another importance" if row.change == "importance" else row.change for row in diff.items
+    counts = ", ".join(
+        f"{number:,} {'of another importance' if change == 'importance' else change}"
+        for change, number in Counter(row.change for row in diff.items).items()
     )
-    counts = ", ".join(f"{number:,} {kind}" for kind, number in kinds.items())
     queries = list(dict.fromkeys(row.query_id for row in diff.items))
     done = f"items: {counts} in {counted(queries, 'query')}" if queries else "no item differs"
     yield f"{done}; {', '.join(sizes)}"

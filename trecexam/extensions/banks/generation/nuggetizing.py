@@ -120,8 +120,8 @@ def _read(n_labels: int, reply: Kept) -> ReadItems | Unread:
 
 
 def nugget_passages(
-    folder: TrackFolder, query_ids: Sequence[str], number: int = PASSAGES
-) -> Mapping[str, tuple[str, ...]]:
+    folder: TrackFolder, query_ids: Sequence[str], number: int
+) -> Mapping[str, Sequence[str]]:
     """Return query_id -> texts of the first relevant passages, or else of the top-ranked passages.
 
     Relevant passages come in the order of their labels (the highest first), then of their best rank in any
