@@ -3,8 +3,8 @@ from __future__ import annotations
 import gzip
 import json
 import os
-import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -48,10 +48,8 @@ def test_an_edit_regrades_only_that_item(small_track: Path, hash_grader: HashGra
         # Restoring the text costs nothing.
         track.bank.edit_item("q1/2", "question 2 of q1?", who="Ann")
         assert track.update().graded == 0
-        assert [edit["before"] for edit in edits_of(track, "q1/2")] == [
-            "question 2 of q1?",
-            "another question?",
-        ]
+        before = [edit["before"] for edit in edits_of(track, "q1/2")]
+        assert before == ["question 2 of q1?", "another question?"]
 
 
 def test_an_added_item_is_graded_for_its_query_and_a_retired_one_is_not_graded(
@@ -63,9 +61,8 @@ def test_an_added_item_is_graded_for_its_query_and_a_retired_one_is_not_graded(
         done = track.bank.add_item("q2", "  is it\nnew? ", who="Ann", why="it was missing")
         assert done.item.text == "is it new?"
         track.update()
-        assert {(cell.query_id, cell.item.item_id) for cell in hash_grader.asked[asked:]} == {
-            ("q2", done.item.item_id)
-        }
+        graded = {(cell.query_id, cell.item.item_id) for cell in hash_grader.asked[asked:]}
+        assert graded == {("q2", done.item.item_id)}
         items = track.status()["items"]
         track.bank.retire_item(done.item.item_id, who="Bob")
         assert track.update().graded == 0
@@ -110,20 +107,11 @@ def test_a_concurrent_change_is_not_overwritten(small_track: Path) -> None:
         (lambda t: t.bank.edit_item("q1/0", "a\u202eb", who="Ann"), "control character, U+202E"),
         (lambda t: t.bank.add_item("q1", "a", who="Ann\u2067"), "control character, U+2067"),
         (lambda t: t.bank.retire_item("q1/0", who="Ann", why="\x1b[31m"), "control character, U+001B"),
-        (
-            lambda t: t.bank.edit_item("q1/0", "a" * 2001, who="Ann"),
-            "has 2,001 characters, and may have 2,000",
-        ),
-        (
-            lambda t: t.bank.retire_item("q1/0", who="Ann", why="a" * 501),
-            "has 501 characters, and may have 500",
-        ),
+        (lambda t: t.bank.edit_item("q1/0", "a" * 2001, who="A"), "2,001 characters, and may have 2,000"),
+        (lambda t: t.bank.retire_item("q1/0", who="A", why="a" * 501), "501 characters, and may have 500"),
         (lambda t: t.bank.edit_item("q1/0", "x", who=" "), "needs a name"),
         (lambda t: t.bank.edit_item("q1/0", "question 1 of q1?", who="A"), "has this item already, 'q1/1'"),
-        (
-            lambda t: t.bank.edit_item("q1/00", "x", who="A"),
-            "item 'q1/00' is not in the bank; did you mean 'q1/0'?",
-        ),
+        (lambda t: t.bank.edit_item("q1/00", "x", who="A"), "is not in the bank; did you mean 'q1/0'?"),
         (lambda t: t.bank.add_item("q1", "question 1 of q1?", who="A"), "has this item already, 'q1/1'"),
         (lambda t: t.bank.add_item("q11", "x", who="A"), "no query 'q11' in the track; did you mean 'q1'?"),
         (lambda t: t.bank.add_item("q1", "x", who="A", kind="essay"), "a question or a nugget"),
@@ -209,24 +197,15 @@ def test_edits_are_rejected_while_a_model_generates_the_bank(small_track: Path) 
 
 
 def test_concurrent_writers_lose_no_edit(small_track: Path) -> None:
-    wrong: list[Exception] = []
-
     def write(name: str) -> None:
-        try:
-            with trecexam.open_track(small_track) as track:
-                for number in range(5):
-                    track.bank.add_item("q1", f"{name} {number}?", who=name)
-                    track.bank.edit_item(f"q2/{name}", f"{name} {number}!", who=name)
-        except Exception as error:
-            wrong.append(error)
+        with trecexam.open_track(small_track) as track:
+            for number in range(5):
+                track.bank.add_item("q1", f"{name} {number}?", who=name)
+                track.bank.edit_item(f"q2/{name}", f"{name} {number}!", who=name)
 
     names = [str(n) for n in range(4)]
-    threads = [threading.Thread(target=write, args=(name,)) for name in names]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not wrong
+    with ThreadPoolExecutor(len(names)) as pool:
+        list(pool.map(write, names))
     found = texts(small_track)
     assert {f"{name} {n}?" for name in names for n in range(5)} <= set(found.values())
     assert [found[f"q2/{name}"] for name in names] == [f"{name} 4!" for name in names]
