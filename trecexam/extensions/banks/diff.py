@@ -153,8 +153,7 @@ def bank_diff(loader: GraderView, old: Path | str, new: Path | str, measures: Me
         for name, track, side in zip(("OLD", "NEW"), tracks, sides, strict=True)
         for caution in (*_rejected(track, side), *without_vital(names, track.bank))
     ]
-    people = human_notes(tracks[1].override_summary())
-    return difference.with_notes(*people, *_summary(difference, cautions))
+    return difference.with_notes(*human_notes(tracks[1].override_summary()), *_summary(difference, cautions))
 
 
 def _side(track: GradedTrack, files: Sequence[Path]) -> BankSide:

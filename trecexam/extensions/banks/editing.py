@@ -88,12 +88,14 @@ class _Bank:
         """Return an item's file, the index of its line, and the item.
 
         Raises:
-            ItemConflictError: the item changed since the person saw it, or there is no such item.
+            ItemConflictError: the item changed since the person saw it. TrecexamError: no such item.
         """
         name = f"item '{item_id[:80]}'"
+        if item_id not in self.found and seen is not None:
+            raise ItemConflictError(f"{name} is no longer in the bank", None, path=self.folder.root)
         if item_id not in self.found:
             hint = did_you_mean(item_id, self.found, before="; ")
-            raise ItemConflictError(f"{name} is not in the bank{hint}", None, path=self.folder.root)
+            raise TrecexamError(f"no {name} in the bank{hint}", path=self.folder.root)
         path, index, item = self.found[item_id]
         if seen not in (None, digest_of(item)):
             reason = f"was changed meanwhile, and nothing was written; its text is now: {item.text}"
@@ -191,8 +193,8 @@ class BankEditing(Group):
             seen: `trecexam.inputs.overrides.digest_of` the item that the person saw; None skips the check.
 
         Raises:
-            ItemConflictError: the item changed or is not there; nothing was written.
-            LockedError, TrecexamError, ConversionError: as `add_item`.
+            ItemConflictError: the item changed or is gone; nothing was written.
+            LockedError, TrecexamError, ConversionError: as `add_item`, or there is no such item.
         """
         return self._change(item_id, seen, _note(who, why), text=typed("an item", text, MAX_ITEM))
 
