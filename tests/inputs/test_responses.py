@@ -369,7 +369,7 @@ def test_judgments_of_passages_give_whole_responses_no_official_scores(
 
 
 def test_nuggets_are_generated_from_passages_of_excluded_runs_too(small_track: Path) -> None:
-    from trecexam.extensions.banks.generation.passages import nugget_passages
+    from trecexam.extensions.banks.generation.nuggetizing import nugget_passages
     from trecexam.folder import TrackFolder
 
     unit(small_track, "response")

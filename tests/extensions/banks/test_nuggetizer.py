@@ -22,7 +22,7 @@ pytest.importorskip("httpx2")
 pytest.importorskip("json_repair")
 
 from outside import outside
-from scripted_server import Exchange, serving
+from scripted_server import Exchange, Scripted
 
 import trecexam
 from converters.bank import read_bank
@@ -32,14 +32,16 @@ from trecexam.extensions.banks.generation.nuggetizing import system_of
 from trecexam.extensions.banks.generation.prompts import prompt_text
 from trecexam.graders.replies import WrittenText
 
+Asking = Callable[..., tuple[Scripted, Path]]
+Capture = pytest.CaptureFixture[str]
 QUERIES = {"q1": "cost of nuclear power", "q2": "how do {query} bees fly"}
 #: Passages of each query's runs; d00 is first in all.
 N_PASSAGES = 25
 
 
 @pytest.fixture
-def track(server_track: Callable[..., Path]) -> Callable[..., Path]:
-    """Makes a track without a bank; settings go into [generator]."""
+def asking(server_track: Asking) -> Asking:
+    """Starts a server with a script, and makes a track without a bank; settings go into [generator]."""
     return partial(server_track, QUERIES, [f"Text {n:02}." for n in range(40)], N_PASSAGES)
 
 
@@ -107,11 +109,10 @@ def test_the_prompts_are_the_published_ones(stage: str) -> None:
 
 
 def test_nuggets_are_made_window_by_window_scored_and_the_first_twenty_kept(
-    track: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+    asking: Asking, capsys: Capture
 ) -> None:
-    with serving(extending) as server:
-        root = track(server.url, seed=7)
-        assert generated(root) == 0
+    server, root = asking(extending, seed=7)
+    assert generated(root) == 0
     created = [fact(f"{n:02}") for n in range(N_PASSAGES)]
     assert bank_of(root) == dict.fromkeys(QUERIES, kept_by_nuggetizer(created))
     of_q1 = [body for body in server.bodies if QUERIES["q1"] in body["messages"][-1]["content"]]
@@ -139,16 +140,15 @@ def test_nuggets_are_made_window_by_window_scored_and_the_first_twenty_kept(
     assert "12 requests" in err
 
 
-def test_relevant_passages_come_first_by_label_then_by_best_rank(track: Callable[..., Path]) -> None:
-    with serving(extending) as server:
-        root = track(server.url)
-        toml = root / "trecexam.toml"
-        toml.write_text(toml.read_text() + "[scores]\nmin_relevant = 2\n")
-        # b has d09 above d03; d39 is in no run, d38 below the label, d99 without a text.
-        (root / "runs" / "b.run").write_text("q1 Q0 d09 1 2 b\nq1 Q0 d04 2 1 b\n")
-        labels = {"d03": 2, "d09": 2, "d39": 3, "d38": 1, "d99": 3, "d30": 2}
-        (root / "qrels.txt").write_text("".join(f"q1 0 {d} {label}\n" for d, label in labels.items()))
-        assert generated(root, "--passages", "12") == 0
+def test_relevant_passages_come_first_by_label_then_by_best_rank(asking: Asking) -> None:
+    server, root = asking(extending)
+    toml = root / "trecexam.toml"
+    toml.write_text(toml.read_text() + "[scores]\nmin_relevant = 2\n")
+    # b has d09 above d03; d39 is in no run, d38 below the label, d99 without a text.
+    (root / "runs" / "b.run").write_text("q1 Q0 d09 1 2 b\nq1 Q0 d04 2 1 b\n")
+    labels = {"d03": 2, "d09": 2, "d39": 3, "d38": 1, "d99": 3, "d30": 2}
+    (root / "qrels.txt").write_text("".join(f"q1 0 {d} {label}\n" for d, label in labels.items()))
+    assert generated(root, "--passages", "12") == 0
     (of_q1,) = (passages_in(prompt) for prompt in server.seen if "nuclear" in prompt and "Updated" in prompt)
     assert of_q1 == ["39", "09", "03", "30"]
     # The other query has no relevant passages: the first twelve by rank are used.
@@ -157,48 +157,19 @@ def test_relevant_passages_come_first_by_label_then_by_best_rank(track: Callable
 
 
 def test_responses_are_not_a_source_and_a_query_without_passages_is_reported(
-    track: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+    asking: Asking, capsys: Capture
 ) -> None:
-    with serving(extending) as server:
-        root = track(server.url)
-        (root / "runs" / "a.run").write_text("q1 Q0 d05 1 2 a\n")
-        row = {"run_id": "gen", "query_id": "q2", "response": "Bees fly by their wings.", "citations": []}
-        (root / "runs" / "gen.jsonl").write_text(json.dumps(row) + "\n")
-        assert generated(root) == 1
+    _, root = asking(extending)
+    (root / "runs" / "a.run").write_text("q1 Q0 d05 1 2 a\n")
+    row = {"run_id": "gen", "query_id": "q2", "response": "Bees fly by their wings.", "citations": []}
+    (root / "runs" / "gen.jsonl").write_text(json.dumps(row) + "\n")
+    assert generated(root) == 1
     assert "query q2: has no passage with a text" in capsys.readouterr().err
     assert bank_of(root) == {"q1": [(fact("05"), "okay")]}
 
 
-UNREADABLE = {
-    "prose": "I cannot list these, sorry.",
-    "a list without an end": '["fact of text 00", "fact of te',
-    "nothing": "",
-}
-
-
-@pytest.mark.parametrize("answer", UNREADABLE.values(), ids=UNREADABLE)
-def test_an_unreadable_list_is_requested_once_more(
-    track: Callable[..., Path], answer: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def script(exchange: Exchange) -> None:
-        if "Text 10." in exchange.prompt and "An earlier answer" not in exchange.prompt:
-            exchange.say(answer, finish="length" if answer.startswith("[") else "stop")
-        else:
-            extending(exchange)
-
-    with serving(script) as server:
-        root = track(server.url)
-        assert generated(root) == 0
-    again = [prompt for prompt in server.seen if "An earlier answer" in prompt]
-    assert len(again) == 2
-    assert all(
-        prompt.endswith("\nUpdated Nugget List:") and len(passages_in(prompt)) == 10 for prompt in again
-    )
-    assert bank_of(root)["q1"] == kept_by_nuggetizer([fact(f"{n:02}") for n in range(N_PASSAGES)])
-
-
 def test_a_step_that_stays_unreadable_keeps_the_previous_list_and_is_reported(
-    track: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+    asking: Asking, capsys: Capture
 ) -> None:
     def script(exchange: Exchange) -> None:
         if "Text 10." in exchange.prompt:
@@ -208,11 +179,10 @@ def test_a_step_that_stays_unreadable_keeps_the_previous_list_and_is_reported(
         else:
             extending(exchange)
 
-    with serving(script) as server:
-        root = track(server.url)
-        assert generated(root, "--query", "q1") == 1
-        err = capsys.readouterr().err
-        assert max(server.seen.values()) == 1
+    server, root = asking(script)
+    assert generated(root, "--query", "q1") == 1
+    err = capsys.readouterr().err
+    assert max(server.seen.values()) == 1
     created = [fact(f"{n:02}") for n in (*range(10), *range(20, 25))]
     unlabelled = [(nugget, "") for nugget in created[10:]]
     assert bank_of(root)["q1"] == [*kept_by_nuggetizer(created[:10]), *unlabelled]
@@ -221,62 +191,44 @@ def test_a_step_that_stays_unreadable_keeps_the_previous_list_and_is_reported(
     assert "\x1b" not in err
 
 
-def test_when_stopped_after_a_step_finished_queries_are_written(track: Callable[..., Path]) -> None:
-    def script(exchange: Exchange) -> None:
-        # q2 ends a round later than q1: its first prompt is sent again.
-        first = "bees" in exchange.prompt and is_creation(exchange) and "earlier" not in exchange.prompt
-        exchange.say("No.") if first else extending(exchange)
-
-    with serving(script) as server:
-        root = track(server.url)
-        with trecexam.open_track(root) as opened:
-            made = opened.bank.generate(
-                "nuggetizer",
-                passages=10,
-                stop=lambda: (
-                    (root / ".trecexam" / "generated.jsonl").exists()
-                    and (root / ".trecexam" / "generated.jsonl").read_bytes().count(b'"answer"') >= 4
-                ),
-            )
-        assert (made.why, made.queries, made.complete) == ("stopped", 1, False)
-        assert bank_of(root) == {"q1": kept_by_nuggetizer([fact(f"{n:02}") for n in range(10)])}
-        assert generated(root) == 0
-        assert set(server.seen.values()) == {1}
+def test_when_stopped_after_a_step_finished_queries_are_written(asking: Asking) -> None:
+    server, root = asking(extending)
+    # q1 ends before q2: it has fewer passages.
+    ranks = [f"q1 Q0 d{n:02} {n} {99 - n} a\n" for n in range(10)]
+    (root / "runs" / "a.run").write_text("".join(ranks).replace("q1", "q2") + "q2 Q0 d11 20 1 a\n")
+    (root / "runs" / "b.run").write_text("".join(ranks))
+    with trecexam.open_track(root) as opened:
+        made = opened.bank.generate(
+            "nuggetizer",
+            stop=lambda: (
+                (root / ".trecexam" / "generated.jsonl").exists()
+                and (root / ".trecexam" / "generated.jsonl").read_bytes().count(b'"answer"') >= 4
+            ),
+        )
+    assert (made.why, made.queries, made.complete) == ("stopped", 1, False)
+    assert bank_of(root) == {"q1": kept_by_nuggetizer([fact(f"{n:02}") for n in range(10)])}
+    assert generated(root) == 0
+    assert set(server.seen.values()) == {1}
     assert set(bank_of(root)) == set(QUERIES)
 
 
-def test_an_estimate_bounds_the_number_of_prompts_and_sends_none(
-    track: Callable[..., Path], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_estimate_bounds_the_number_of_prompts_and_sends_none(asking: Asking, capsys: Capture) -> None:
     def prompts() -> int:
         assert generated(root, "--estimate") == 0
         header, row = (line.split("\t") for line in capsys.readouterr().out.splitlines())
-        return int(dict(zip(header, row, strict=True))["prompts"])
-
-    with serving(extending) as server:
-        root = track(server.url, price_in=1.0, price_out=1.0)
-        # Three windows of passages per query, and three of at most thirty nuggets.
-        assert prompts() == 2 * (3 + 3)
-        assert server.bodies == []
-        assert generated(root, "--query", "q1") == 0
-        assert prompts() == 3 + 3
-        (root / "bank.nuggets.jsonl").unlink()
-        # Cached answers need no prompts.
-        assert prompts() == 3 + 3
-
-
-def test_unreadable_answers_take_at_most_the_estimated_number_of_calls(
-    track: Callable[..., Path], capsys: pytest.CaptureFixture[str]
-) -> None:
-    with serving(lambda exchange: exchange.say("I cannot tell.")) as server:
-        root = track(server.url)
-        assert generated(root, "--estimate") == 0
-        header, row = (line.split("\t") for line in capsys.readouterr().out.splitlines())
         found = dict(zip(header, row, strict=True))
-        generated(root)
-        # Three windows per query are requested twice; then there is no nugget to ask about.
-        assert len(server.bodies) == 2 * 3 * 2 < int(found["calls_at_most"]) == 2 * int(found["calls"])
-        assert found["calls"] == found["prompts"]
+        assert found["calls_at_most"] == found["calls"] == found["prompts"]
+        return int(found["prompts"])
+
+    server, root = asking(extending, price_in=1.0, price_out=1.0)
+    # Three windows of passages per query, and three of at most thirty nuggets.
+    assert prompts() == 2 * (3 + 3)
+    assert server.bodies == []
+    assert generated(root, "--query", "q1") == 0
+    assert prompts() == 3 + 3
+    (root / "bank.nuggets.jsonl").unlink()
+    # Cached answers need no prompts.
+    assert prompts() == 3 + 3
 
 
 class OwnWriter:
@@ -306,9 +258,9 @@ class OwnWriter:
 
 
 def test_a_custom_writer_gets_the_system_message_first_and_cuts_are_counted(
-    track: Callable[..., Path],
+    asking: Asking,
 ) -> None:
-    root = track("http://127.0.0.1:9/v1")
+    _, root = asking(extending)
     writer: Any = OwnWriter()
     with trecexam.open_track(root) as opened:
         made = opened.bank.generate("nuggetizer", query_ids=["q1"], passages=10, writer=writer)
@@ -320,12 +272,12 @@ def test_a_custom_writer_gets_the_system_message_first_and_cuts_are_counted(
     assert 0 < len(bank_of(root)["q1"]) < 10
 
 
-def test_a_prompt_that_a_writer_passes_over_is_not_sent_for_ever(track: Callable[..., Path]) -> None:
+def test_a_prompt_that_a_writer_passes_over_is_not_sent_for_ever(asking: Asking) -> None:
     class Silent(OwnWriter):
         def write(self, prompts: Iterator[str]) -> Iterator[list[tuple[str, WrittenText]]]:
             yield from super().write(prompt for prompt in prompts if "Updated" in prompt)
 
-    root = track("http://127.0.0.1:9/v1")
+    _, root = asking(extending)
     with trecexam.open_track(root) as opened:
         made = opened.bank.generate("nuggetizer", query_ids=["q1"], passages=3, writer=Silent())  # type: ignore[arg-type]
     assert "got no importance: the model wrote nothing" in made.failures[0][1]
@@ -333,7 +285,7 @@ def test_a_prompt_that_a_writer_passes_over_is_not_sent_for_ever(track: Callable
 
 
 def test_a_local_model_is_loaded_once_and_told_both_system_messages(
-    track: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    asking: Asking, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("torch")
     pytest.importorskip("transformers")
@@ -342,7 +294,7 @@ def test_a_local_model_is_loaded_once_and_told_both_system_messages(
     from trecexam.extensions.local_models.writer import LocalWriter
 
     save_llama(tmp_path / "model")
-    root = track("unused")
+    _, root = asking(extending)
     (root / "trecexam.toml").write_text(
         f'[generator]\nname = "causal"\nmodel = "{tmp_path / "model"}"\ndevice = "cpu"\nmax_new_tokens = 8\n'
     )
@@ -359,29 +311,28 @@ def test_a_local_model_is_loaded_once_and_told_both_system_messages(
     assert (len(loaded), told) == (1, {system_of("creator"), system_of("scorer")})
 
 
-def test_a_generation_killed_between_steps_resumes(track: Callable[..., Path]) -> None:
+def test_a_generation_killed_between_steps_resumes(asking: Asking) -> None:
     def script(exchange: Exchange) -> None:
         if "Text 20." in exchange.prompt:
             exchange.hang()
         else:
             extending(exchange)
 
-    with serving(script) as server:
-        root = track(server.url)
-        kept = root / ".trecexam" / "generated.jsonl"
-        words = [sys.executable, "-m", "trecexam", "bank", "generate", str(root), "--prompt", "nuggetizer"]
-        process = subprocess.Popen(words, env={**os.environ, "PYTHONPATH": str(ROOT)})
-        until = time.monotonic() + 60
-        while not any("Text 20." in prompt for prompt in [*server.seen]) and time.monotonic() < until:
-            time.sleep(0.02)
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-        assert kept.read_bytes().count(b'"answer"') == 4
-        assert not (root / "bank.nuggets.jsonl").exists()
-        server.script = extending
-        assert generated(root) == 0
-        # Answered prompts are not sent again; pending ones are.
-        assert {server.seen[prompt] for prompt in server.seen if "Text 20." not in prompt} == {1}
+    server, root = asking(script)
+    kept = root / ".trecexam" / "generated.jsonl"
+    words = [sys.executable, "-m", "trecexam", "bank", "generate", str(root), "--prompt", "nuggetizer"]
+    process = subprocess.Popen(words, env={**os.environ, "PYTHONPATH": str(ROOT)})
+    until = time.monotonic() + 60
+    while not any("Text 20." in prompt for prompt in [*server.seen]) and time.monotonic() < until:
+        time.sleep(0.02)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert kept.read_bytes().count(b'"answer"') == 4
+    assert not (root / "bank.nuggets.jsonl").exists()
+    server.script = extending
+    assert generated(root) == 0
+    # Answered prompts are not sent again; pending ones are.
+    assert {server.seen[prompt] for prompt in server.seen if "Text 20." not in prompt} == {1}
     assert bank_of(root) == dict.fromkeys(
         QUERIES, kept_by_nuggetizer([fact(f"{n:02}") for n in range(N_PASSAGES)])
     )

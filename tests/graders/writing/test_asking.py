@@ -86,7 +86,7 @@ def test_a_refusal_is_an_answer_that_is_stored_and_reported_each_time(tmp_path: 
     assert [key for key, _ in prompts.answered()] == ["b"]
 
 
-def two_rounds(writer: Echo, folder: Path, saved: list[str], tries: int = 1) -> Job[AskingResult[str]]:
+def two_rounds(writer: Echo, folder: Path, saved: list[str]) -> Job[AskingResult[str]]:
     """Asks about x, then about the answer."""
     rounds = [prompts_to(writer, folder, a="x")]
 
@@ -99,7 +99,7 @@ def two_rounds(writer: Echo, folder: Path, saved: list[str], tries: int = 1) -> 
         saved.extend([kept.text for each in rounds for _, kept in each.answered()])
         return result
 
-    return Job(rounds[:], write, further, tries=tries)
+    return Job(rounds[:], write, further)
 
 
 def test_rounds_are_sent_one_after_the_other_and_counted_together(tmp_path: Path) -> None:
@@ -109,7 +109,7 @@ def test_rounds_are_sent_one_after_the_other_and_counted_together(tmp_path: Path
     made = two_rounds(writer, tmp_path, saved).ask(lambda *counts: shown.append(counts))
     assert (made.asked, made.used, saved) == (2, Usage(2, 4, 6), ["x!", "x!!"])
     assert shown == [(0, 1), (1, 1), (1, 2), (2, 2)]
-    assert two_rounds(Echo(), tmp_path, [], tries=2).estimate() == Estimate(0, 3)
+    assert two_rounds(Echo(), tmp_path, []).estimate() == Estimate(0, 3)
     assert two_rounds(Echo(), tmp_path, []).ask().reused == 2
 
 

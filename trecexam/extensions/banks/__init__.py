@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from trecexam.extension import Command, Extension
 
+_COMMANDS = f"{__name__}.cli"
 EXTENSION = Extension(
     "banks",
     commands={
-        "bank": Command(f"{__name__}.cli:bank", "Make, check and compare test banks.", "banks and exams"),
-        "bank generate": Command(f"{__name__}.cli.generate:generate", "Write items with a language model."),
+        "bank": Command(f"{_COMMANDS}:bank", "Make, check and compare test banks.", "banks and exams"),
+        "bank generate": Command(f"{_COMMANDS}:generate", "Write items with a language model."),
         "bank check": Command(
-            f"{__name__}.cli.check:check", "Find duplicates, copies of the query, remains of JSON ..."
+            f"{_COMMANDS}:check", "Find duplicates, copies of the query, remains of JSON ..."
         ),
-        "bank diff": Command(
-            f"{__name__}.cli.check:diff", "Show what an edited bank changes: labels and ranks."
-        ),
+        "bank diff": Command(f"{_COMMANDS}:diff", "Show what an edited bank changes: labels and ranks."),
     },
-    services={"bank_writer": f"{__name__}.generation.calls:bank_job"},
+    services={"bank_writer": f"{__name__}.generation.generate:bank_job"},
 )

@@ -8,8 +8,7 @@ from pathlib import Path
 from trecexam.extensions.banks.checks import Checked, check_track
 from trecexam.extensions.banks.diff import BankDiff, bank_diff
 from trecexam.extensions.banks.editing import BankEditing
-from trecexam.extensions.banks.generation.calls import bank_job
-from trecexam.extensions.banks.generation.generate import Generated
+from trecexam.extensions.banks.generation.generate import Generated, bank_job
 from trecexam.folder import TrackFolder
 from trecexam.graders.base import Estimate
 from trecexam.graders.writing.asking import ShowProgress, Stop

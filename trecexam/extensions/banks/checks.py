@@ -7,8 +7,9 @@ nearly all items with similar letters say different things ("linked to cancer", 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,7 +17,7 @@ import converters
 from converters.bank_lines import BankLine, scan_bank
 from converters.lines import open_bytes
 from converters.records import Item
-from trecexam.bank.model import copies, folded, lines_by_query
+from trecexam.bank.model import copies, folded, lines_by_query, words
 from trecexam.errors import TrecexamError
 from trecexam.files.stamps import sniffed
 from trecexam.folder import TrackFolder
@@ -27,43 +28,24 @@ from trecexam.results.text import plural
 
 #: Maximum words of an item. The longest of dl19's 210 questions has 21, of TREC RAG 2025's nuggets 19.
 MAX_WORDS = {"question": 30, "nugget": 20}
-#: Description and pattern of remains of an answer; the first match counts. Examples of the CAR Y3 bank: `['1.
-#: How`, `[2] What`, `- Why`.
-_REMAINS = tuple(
-    (what, re.compile(pattern, re.IGNORECASE))
-    for what, pattern in (
-        ("contains no words", r"\A[\W_]*\Z"),
-        ("several lines in one item", r"\S\s*?[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]\s*\S"),
-        (
-            "a number before it",
-            r"\A[\s\[(\"'*]*(?:\[\d{1,3}\]|\(?\d{1,3}[.)]|(?:Q|question|nugget|fact) ?\d{1,3} ?[.):])\s",
-        ),
-        ("a bullet before it", r"\A\s*[-*•\u2013\u2014·]\s"),
-        ("the beginning of a list", r"\A\s*\w+\s*=\s*[\[{]"),
-        ("a label before it", r"\A\s*(?:question|nugget|fact)s?\s*:\s*\S"),
-        (
-            "a reply of the model, not an item",
-            r"\A\s*(?:(?:sure|certainly|of course)\b\s*[,!.:]|here (?:are|is) .*:\s*\Z)|\bas an ai\b",
-        ),
-        ("Markdown in it", r"```|\*\*\S.*\*\*"),
-        (
-            "a placeholder of the prompt in it",
-            r"\{(?:query|query_text|query_title|query_subtopic|subtopic|title|text|passage|context)\}",
-        ),
-        (
-            "brackets, quotes or commas of a list around it",
-            r"\A\s*[\[{]\s*[\"'{\[]|[\"']\s*[,\]}]+\s*\Z"
-            r"|\A\s*(?:\[[^\]]*|\{[^}]*)\Z|\A(?:[^\[]*\]|[^{]*\})\s*\Z",
-        ),
-        # A leading apostrophe may not be a quote: 'til, 's Gravenhage.
-        ("quotes around it", r"\A\s*(?:\"[^\"]*\"?|“[^”]*”?|`[^`]*`?|'[^']*')\s*\Z"),
-        ("ends with '{}'", r"([,:;=])\s*\Z"),
-    )
-)
-
-
-#: File, line number, item.
-_Found = tuple[str, int | None, Item]
+#: Remains of an answer around an item; the first match counts. Examples of the CAR Y3 bank: `['1. How`, `[2]
+#: What`, `- Why`.
+_REMAINS = {
+    "a number before it": (
+        r"\A[\s\[(\"'*]*(?:\[\d{1,3}\]|\(?\d{1,3}[.)]|(?:Q|question|nugget|fact) ?\d{1,3} ?[.):])\s"
+    ),
+    "a bullet before it": r"\A\s*[-*•\u2013\u2014·]\s",
+    "the beginning of a list": r"\A\s*\w+\s*=\s*[\[{]",
+    "a label before it": r"\A\s*(?:question|nugget|fact)s?\s*:\s*\S",
+    "Markdown in it": r"```|\*\*\S.*\*\*",
+    "brackets, quotes or commas of a list around it": (
+        r"\A\s*[\[{]\s*[\"'{\[]|[\"']\s*[,\]}]+\s*\Z"
+        r"|\A\s*(?:\[[^\]]*|\{[^}]*)\Z|\A(?:[^\[]*\]|[^{]*\})\s*\Z"
+    ),
+    # A leading apostrophe may not be a quote: 'til, 's Gravenhage.
+    "quotes around it": r"\A\s*(?:\"[^\"]*\"?|“[^”]*”?|`[^`]*`?|'[^']*')\s*\Z",
+    "ends with a comma, colon, semicolon or '='": r"[,:;=]\s*\Z",
+}
 
 
 class BankFinding(NamedTuple):
@@ -115,51 +97,35 @@ def check_files(paths: Sequence[Path]) -> Checked:
         form = sniffed(path)
         if form not in (None, "bank"):
             raise TrecexamError(f"this is not a test bank but {form}; see `trecexam formats`", path=path)
-    return check_lines(_lines([(str(path), path) for path in paths]))
+    return _checked([(str(path), path) for path in paths])
 
 
 def check_track(folder: TrackFolder) -> Checked:
     """Check a track's bank, as `bank check`."""
-    queries = folder.queries()
-    expected = []
-    if queries is not None:
-        expected = [query.query_id for query in converters.read(queries, "queries")]
-    files = [(folder.shown(path), path) for path in folder.bank()]
-    lines = _lines(files, facets=folder.config.track.facets)
-    display_name = "" if queries is None else folder.shown(queries)
-    return check_lines(lines, query_texts(folder), dict.fromkeys(expected, display_name))
+    return _checked([(folder.shown(path), path) for path in folder.bank()], folder)
 
 
-def _lines(files: Sequence[tuple[str, Path]], *, facets: bool = False) -> Iterator[tuple[str, BankLine]]:
-    for display_name, path in files:
-        with open_bytes(path):
-            # A dataset that is missing or inaccessible is not a finding.
-            pass
-        yield from ((display_name, line) for line in lines_by_query(scan_bank(path), facets=facets))
-
-
-def check_lines(
-    lines: Iterable[tuple[str, BankLine]],
-    query_texts: Mapping[str, str] | None = None,
-    expected: Mapping[str, str] | None = None,
-) -> Checked:
+def _checked(files: Iterable[tuple[str, Path]], folder: TrackFolder | None = None) -> Checked:
     """Check a bank. Retired items are checked only for lines that cannot be read and for duplicate ids.
 
     Args:
-        lines: (file, line) of all files of the bank.
-        query_texts: query_id -> text, beside those that the bank has itself. None where nothing is known of
-            the track: then it is no problem that the bank lacks some.
-        expected: query_id -> file, of the queries that should have items.
+        files: (displayed name, path) of all files of the bank.
+        folder: of the track whose queries should have items and texts.
     """
-    rows = list(lines)
+    rows: list[tuple[str, BankLine]] = []
+    facets = folder is not None and folder.config.track.facets
+    for file, path in files:
+        with open_bytes(path):
+            # A file that cannot be opened is not a finding.
+            rows += ((file, line) for line in lines_by_query(scan_bank(path), facets=facets))
     # The first text and line of a repeated query count.
     texts = {line.query_id: line.query_text for _, line in reversed(rows) if line.query_text.strip()}
-    texts.update(query_texts or {})
+    texts.update({} if folder is None else query_texts(folder))
     problems: list[BankFinding] = []
-    first: dict[tuple[str, ...], _Found] = {}
+    first: dict[tuple[str, ...], BankFinding] = {}
     queries: dict[str, BankFinding] = {}
-    live: dict[str, int] = {}
-    n_retired = 0
+    items = [item for _, line in rows for item in line.items]
+    live = [item for item in items if not item.retired]
     for file, line in rows:
         on_line = BankFinding(file, line.number, line.query_id, "", "", "")
         if line.error is not None:
@@ -167,79 +133,61 @@ def check_lines(
         if line.query_id:
             queries.setdefault(line.query_id, on_line)
         for item in line.items:
-            n_retired += item.retired
-            live[item.query_id] = live.get(item.query_id, 0) + (not item.retired)
-            doubts = () if item.retired else _doubts(item, texts.get(item.query_id))
-            problems += (
-                BankFinding(file, line.number, item.query_id, item.item_id, problem, item.text)
-                for problem in (*doubts, *_repeats(first, (file, line.number, item)))
-            )
+            found = BankFinding(file, line.number, item.query_id, item.item_id, "", item.text)
+            doubts = () if item.retired else _doubts(item, texts.get(item.query_id, ""))
+            problems += (found._replace(problem=why) for why in (*doubts, *_repeats(first, item, found)))
+    retired = {item.query_id for item in items} - {item.query_id for item in live}
     for query_id, on_line in queries.items():
-        if not live.get(query_id, 1):
+        if query_id in retired:
             problems.append(on_line._replace(problem="all items of the query are retired"))
-        if query_texts is not None and not texts.get(query_id, "").strip():
+        if folder is not None and not texts.get(query_id, "").strip():
             problems.append(on_line._replace(problem="the track has no text of this query"))
-    problems += (
-        BankFinding(file, None, query_id, "", "a query without any items", "")
-        for query_id, file in (expected or {}).items()
-        if query_id not in queries
-    )
-    n_items = sum(live.values())
+    queries_path = None if folder is None else folder.queries()
+    if folder is not None and queries_path is not None:
+        ids = dict.fromkeys(query.query_id for query in converters.read(queries_path, "queries"))
+        without = BankFinding(folder.shown(queries_path), None, "", "", "a query without any items", "")
+        problems += (without._replace(query_id=query_id) for query_id in ids if query_id not in queries)
+    n_items, n_retired = len(live), len(items) - len(live)
     retired_note = f" ({n_retired:,} more retired)" if n_retired else ""
     what = plural(len(problems), "problem") if problems else "nothing to look at"
     note = f"{plural(n_items, 'item')}{retired_note} of {plural(len(queries), 'query')}: {what}"
     return Checked(tuple(problems), len(queries), n_items, n_retired, (note,))
 
 
-def _doubts(item: Item, query_text: str | None) -> Iterator[str]:
-    """Problems of a single item."""
-    if not item.text.strip():
+def _doubts(item: Item, query_text: str) -> Iterator[str]:
+    """Yield the problems of a single item."""
+    if not words(item.text):
         yield "empty text"
-        return
-    if item.kind not in MAX_WORDS:
-        # Gold outputs may be long and may equal the query.
-        return
-    junk = junk_in(item.text)
-    if junk is not None:
-        yield junk
-    words, most = len(item.text.split()), MAX_WORDS[item.kind]
-    if words > most:
-        yield f"{words} words, and {most} are the most a {item.kind} should have"
-    if query_text and copies(item.text, query_text):
-        yield "a copy of the query"
+    # Gold outputs may be long and may equal the query.
+    elif item.kind in MAX_WORDS:
+        remains = (what for what, pattern in _REMAINS.items() if re.search(pattern, item.text, re.I))
+        yield from islice(remains, 1)
+        n_words, most = len(item.text.split()), MAX_WORDS[item.kind]
+        if n_words > most:
+            yield f"{n_words} words, and {most} are the most a {item.kind} should have"
+        if copies(item.text, query_text):
+            yield "a copy of the query"
 
 
-def _repeats(first: dict[tuple[str, ...], _Found], entry: _Found) -> Iterator[str]:
+def _repeats(first: dict[tuple[str, ...], BankFinding], item: Item, found: BankFinding) -> Iterator[str]:
     """Yield how an item repeats an earlier one: its id, or its text within the query.
 
     Args:
         first: the first item of each id and text; receives this one.
     """
-    file, _, item = entry
 
-    def place(other: _Found) -> str:
-        return f"line {other[1]}" if other[0] == file else f"{other[0]}:{other[1]}"
+    def line(other: BankFinding) -> str:
+        return f"line {other.line}" if other.file == found.file else f"{other.file}:{other.line}"
 
     if not item.text.strip():
         return
-    before = first.setdefault(("id", item.item_id), entry)
-    if before is not entry:
-        same = (before[2].query_id, before[2].text) == (item.query_id, item.text)
-        what = "the same item" if same else f"item id '{item.item_id}'"
-        yield f"{what} occurs twice, first on {place(before)}"
-        if same:
-            return
-    if item.retired:
+    before = first.setdefault((item.item_id,), found)
+    is_same = (before.query_id, before.text) == (item.query_id, item.text)
+    if before is not found:
+        what = "the same item" if is_same else f"item id '{item.item_id}'"
+        yield f"{what} occurs twice, first on {line(before)}"
+    if item.retired or (before is not found and is_same):
         return
-    exact = first.setdefault(("exact", item.query_id, item.kind, item.text), entry)
-    near = first.setdefault(("alike", item.query_id, item.kind, *folded(item.text)), entry)
-    if near is not entry:
-        end = ", but for case, punctuation or blanks" if exact is entry else ""
-        other = near if exact is entry else exact
-        yield f"duplicate of '{other[2].item_id}' on {place(other)}{end}"
-
-
-def junk_in(text: str) -> str | None:
-    """Describe what remains of the answer in an item's text; None if nothing does."""
-    matches = ((what, pattern.search(text)) for what, pattern in _REMAINS)
-    return next((what.format(*match.groups()) for what, match in matches if match), None)
+    alike = first.setdefault((item.query_id, item.kind, *folded(item.text)), found)
+    if alike is not found:
+        yield f"duplicate of '{alike.item_id}' on {line(alike)}"

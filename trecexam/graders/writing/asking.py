@@ -279,7 +279,6 @@ class Job(Generic[Made]):
             was paid for is written before the error is raised.
         further: gives the prompts of the next round, after each round; none where there is nothing to ask.
         supposed: gives what would be asked in all rounds, for an estimate; None where there is one round.
-        tries: how often a prompt is sent at most, as its answer may be one that cannot be read.
         n_forgotten: stored answers that were dropped, as they cannot be read.
     """
 
@@ -287,14 +286,11 @@ class Job(Generic[Made]):
     write: Callable[[AskingResult[Any]], Made]
     further: Callable[[AskingResult[Any]], Sequence[PromptSet[Any]]] = lambda result: ()
     supposed: Callable[[], Sequence[PromptSet[Any]]] | None = None
-    tries: int = 1
     n_forgotten: int = 0
 
     def estimate(self) -> Estimate:
         """Return what `ask` would take; prompts that were answered before take nothing. Asks nobody."""
-        estimated = estimate(self.supposed() if self.supposed else self.prompts)
-        most = {name: value for name, value in estimated._asdict().items() if name.endswith("_at_most")}
-        return estimated._replace(**{name: value and self.tries * value for name, value in most.items()})
+        return estimate(self.supposed() if self.supposed else self.prompts)
 
     def ask(
         self,

@@ -13,7 +13,7 @@ from trecexam.errors import GraderError
 from trecexam.extensions.banks.editing import item_row, row_line
 from trecexam.extensions.banks.generation.generate import merged
 from trecexam.extensions.banks.generation.plan import BankPlan
-from trecexam.extensions.banks.generation.prompts import ItemRequest, load_prompt, published
+from trecexam.extensions.banks.generation.prompts import ItemRequest, named, published
 
 
 @given(
@@ -21,7 +21,7 @@ from trecexam.extensions.banks.generation.prompts import ItemRequest, load_promp
     st.booleans(),
     st.sets(st.integers(1, 8), max_size=4),
 )
-def test_kept_lines_stay_byte_identical_and_in_order(
+def test_other_lines_stay_byte_identical_and_in_order(
     lines: list[bytes], ended: bool, dropped: set[int]
 ) -> None:
     content = b"\n".join(lines) + b"\n" * ended
@@ -34,7 +34,7 @@ def test_kept_lines_stay_byte_identical_and_in_order(
     found, n_replaced = merged(BankPlan((), Path(), content, {}, lines), {ItemRequest("q9", "x"): [item]})
     new = row_line(item_row(item, "x")).removesuffix(b"\n")
     expected = [line for number, line in enumerate(numbered, 1) if number not in dropped]
-    expected.insert(min(dropped, default=len(numbered) + 1) - 1, new)
+    expected.append(new)
     assert (found.split(b"\n")[:-1], n_replaced) == (expected, len(dropped))
 
 
@@ -65,25 +65,23 @@ def test_a_slot_name_in_a_query_text_is_not_substituted() -> None:
 def test_a_custom_prompt_declares_which_kind_of_item_it_generates(tmp_path: Path) -> None:
     path = tmp_path / "facts.toml"
     path.write_text('template = "Facts on {query}, as {\\"nuggets\\"}"\nwrites = "nugget"\nnumber = 3\n')
-    prompt = load_prompt(path)
+    prompt = named(str(path), tmp_path)
     assert (prompt.kind, prompt.number, prompt.by_subtopic) == ("nugget", 3, False)
     first = prompt.name
     path.write_text('template = "Other facts on {query}"\n')
-    assert load_prompt(path).name != first
+    assert named(str(path), tmp_path).name != first
 
 
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
         ('template = "Facts"', "has no place for the query"),
-        ('template = "On {qeury}"', "unknown slot 'qeury'"),
         ('template = "On {query}"\nkind = "x"', "`kind`"),
         ('template = "On {query}"\nwrites = "essay"', "`writes`"),
-        ("template = ", "not valid TOML"),
     ],
 )
 def test_an_invalid_prompt_is_a_one_line_error(tmp_path: Path, text: str, reason: str) -> None:
     path = tmp_path / "mine.toml"
     path.write_text(text)
     with pytest.raises(GraderError, match=reason):
-        load_prompt(path)
+        named(str(path), tmp_path)

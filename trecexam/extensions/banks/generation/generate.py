@@ -4,22 +4,42 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple
 
 from converters.fields import made_id
 from converters.records import Item, Origin
 from trecexam.bank.model import copies, folded, words
+from trecexam.errors import GraderError, TrecexamError, quoted
 from trecexam.extensions.banks.editing import item_row, row_line
-from trecexam.extensions.banks.generation.plan import BankPlan
-from trecexam.extensions.banks.generation.prompts import ItemPrompt, ItemRequest
-from trecexam.extensions.banks.generation.reading import ReadItems, read_items, tidy
+from trecexam.extensions.banks.generation.nuggetizing import (
+    PASSAGES,
+    STAGES,
+    nugget_passages,
+    nuggetize,
+    system_of,
+)
+from trecexam.extensions.banks.generation.plan import BankPlan, plan_bank
+from trecexam.extensions.banks.generation.prompts import (
+    NUGGETIZER,
+    Ask,
+    GetAnswer,
+    ItemPrompt,
+    ItemRequest,
+    Listed,
+    Steps,
+    named,
+    played,
+    single_step,
+)
+from trecexam.extensions.banks.generation.reading import missing_for_reading, tidy
 from trecexam.files.atomic import replace as replace_file
+from trecexam.folder import TrackFolder
 from trecexam.graders.replies import Unread
-from trecexam.graders.writing.asking import AskingResult, Job, KeepingWriter, Kept, PromptSet, Reply
+from trecexam.graders.writing.asking import AskingResult, Job, KeepingWriter, Kept, PromptSet
 from trecexam.graders.writing.base import Writer
+from trecexam.graders.writing.create import create_writer, keeping_writers
 from trecexam.inputs.missing_banks import check_unchanged, lines_of
 
 
@@ -51,88 +71,60 @@ class Generated(AskingResult[ItemRequest]):
         return not self.failures and not self.why
 
 
-class Ask(NamedTuple):
-    """A prompt of a step.
+def bank_job(
+    folders: Sequence[TrackFolder],
+    prompt: str | None = None,
+    *,
+    query_ids: Sequence[str] = (),
+    passages: int | None = None,
+    again: bool = False,
+    forget_in_file: bool = False,
+    whole: bool = False,
+    output: Path | str | None = None,
+    writer: Writer | None = None,
+) -> Job[Generated]:
+    """Return the job of writing items for each query without items, like `bank generate`.
 
-    Attributes:
-        source: the writer that answers the prompt.
-        read: returns the texts in an answer, or the reason for none.
-        longest: an answer of maximum length, for estimates.
-        cut: True if passages were cut to fit the model.
-        retry: prompt to send after an unreadable answer; "" for none.
+    Args:
+        folders: folders of graders; the first with this prompt as `write_bank` is used, else the first.
+        forget_in_file: with `again`, drop unreadable answers in the file, too, for other processes.
+        whole: write nothing before every query is finished.
     """
+    if prompt is None:
+        prompt = (folders[0].write_bank if len(folders) == 1 else None) or "questions"
+    missing = missing_for_reading()
+    if missing:
+        raise GraderError(f"answers cannot be read: {missing}")
+    if passages is not None and prompt != NUGGETIZER:
+        raise TrecexamError(
+            f"prompt {prompt} does not read passages: leave out `passages`, which is for {NUGGETIZER}"
+        )
+    item_prompt = named(prompt, folders[0].root)
+    folder = next((folder for folder in folders if folder.write_bank == prompt), folders[0])
+    target = folder.root / f"bank.{item_prompt.kind}s.jsonl" if output is None else Path(output)
+    if output is None and folder.write_bank == prompt:
+        target = folder.bank_to_write() or target
+    plan = plan_bank(folder, item_prompt, query_ids=query_ids, target=target, again=again)
+    grader = f" --grader {quoted(folder.grader or '')}" if folder.is_one_of_several else ""
+    option = "" if prompt == (folder.write_bank or "questions") else f" --prompt {quoted(prompt)}"
+    asks_again = f"`trecexam bank generate {quoted(folder.root)}{grader}{option} --again` asks again"
+    # A given writer cannot receive the stages' system messages.
+    systems = [system_of(stage) for stage in STAGES] if prompt == NUGGETIZER else [""]
+    writers = [writer] if writer else [create_writer(folder.config, folder.root, each) for each in systems]
+    sources = keeping_writers(folder, *writers)
+    texts: Mapping[str, Sequence[str]] = {}
+    if prompt == NUGGETIZER:
+        texts = nugget_passages(folder, [each.query_id for each in plan.requests], passages or PASSAGES)
 
-    source: KeepingWriter
-    prompt: str
-    read: Callable[[Kept], ReadItems | Unread]
-    longest: str = ""
-    cut: bool = False
-    retry: str = ""
+    def steps(request: ItemRequest) -> Steps:
+        if prompt == NUGGETIZER:
+            return nuggetize(request, texts[request.query_id], sources, asks_again)
+        return single_step(request, item_prompt, sources[0], asks_again)
 
-
-class Listed(NamedTuple):
-    """The items that a model listed for a request.
-
-    `items` are (text, importance), with importance "" if unknown; `time` is that of the last answer, ISO
-    8601. `cut`: the list ends early. `problem` names unreadable steps; "" for none.
-    """
-
-    items: Sequence[tuple[str, str]]
-    time: str
-    cut: bool = False
-    problem: str = ""
-
-
-#: Generator of a request's steps: yields the prompts of a step, and receives a reply to each.
-Steps = Generator[Sequence[Ask], Sequence[Reply[Ask, ReadItems]], Listed | Unread]
-#: Returns the stored answer to a prompt, or the reason for none; None if the prompt must be sent.
-GetAnswer = Callable[[Ask], Kept | Unread | None]
-
-
-def single_step(request: ItemRequest, prompt: ItemPrompt, source: KeepingWriter, asks_again: str) -> Steps:
-    """Return the items in the answer to one prompt."""
-
-    def read(reply: Kept) -> ReadItems | Unread:
-        items = read_items(reply.text, prompt.kind, cut=reply.cut)
-        start = " ".join(reply.text.split())[:60]
-        which = f"that begins '{start}'" if start else "that is empty"
-        early = " and ends early: raise `max_new_tokens`" if reply.cut else f"; {asks_again}"
-        return items if items.texts else Unread(f"no items in an answer {which}{early}")
-
-    (reply,) = yield [Ask(source, prompt.text(request, source.writer.plain), read)]
-    if isinstance(reply.record, Unread):
-        return reply.record
-    return Listed([(text, "") for text in reply.record.texts], reply.kept.time, reply.record.cut)
+    return _items_job(plan, item_prompt, sources, steps, again=again, in_file=forget_in_file, whole=whole)
 
 
-def played(steps: Steps, get: GetAnswer) -> Listed | Unread | list[Ask]:
-    """Return the result of a request's steps, or the unanswered prompts of its current step."""
-    try:
-        asks = next(steps)
-        while True:
-            replies = [_reply(ask, get) for ask in asks]
-            if waiting := [reply for reply in replies if isinstance(reply, Ask)]:
-                return waiting
-            asks = steps.send([reply for reply in replies if isinstance(reply, Reply)])
-    except StopIteration as end:
-        listed: Listed | Unread = end.value
-        return listed
-
-
-def _reply(ask: Ask, get: GetAnswer) -> Reply[Ask, ReadItems] | Ask:
-    """Return the reply to a prompt, else the prompt to send; unreadable replies are retried once."""
-    stored, writer = get(ask), ask.source.writer
-    if stored is None:
-        return ask
-    if isinstance(stored, Unread):
-        return Reply(ask, writer, Kept("", ""), stored)
-    record = ask.read(stored)
-    if isinstance(record, Unread) and ask.retry:
-        return _reply(ask._replace(prompt=ask.retry, retry=""), get)
-    return Reply(ask, writer, stored, record)
-
-
-def items_job(
+def _items_job(
     plan: BankPlan,
     prompt: ItemPrompt,
     sources: Sequence[KeepingWriter],
@@ -142,13 +134,7 @@ def items_job(
     in_file: bool,
     whole: bool,
 ) -> Job[Generated]:
-    """Return the job of all steps of all requests.
-
-    Args:
-        sources: writers of the prompts, which share a budget.
-        again: drop unreadable last answers; `in_file` as for `KeepingWriter.forget`.
-        whole: write nothing before every request is finished.
-    """
+    """Return the job of all steps of all requests; the writers of the prompts share a budget."""
     failed: dict[str, str] = {}
     seen: dict[str, Ask] = {}
 
@@ -159,45 +145,38 @@ def items_job(
             return Unread(failed[ask.prompt]) if ask.prompt in failed else None
         return Unread(f"the model {reply.refusal}") if reply.refused else reply
 
-    def play(get: GetAnswer) -> tuple[dict[ItemRequest, Listed | Unread], list[PromptSet[str]]]:
-        """Return the results of finished requests, and the prompts of the current steps of all others."""
+    def play(get: GetAnswer) -> dict[ItemRequest, Listed]:
+        """Return the results of finished requests; `seen` has the prompts of all steps so far."""
+        seen.clear()
         results = {request: played(steps(request), get) for request in plan.requests}
-        waiting = [ask for result in results.values() if isinstance(result, list) for ask in result]
-        done = {request: result for request, result in results.items() if not isinstance(result, list)}
-        return done, prompt_sets(waiting)
+        return {request: listed for request, listed in results.items() if listed is not None}
 
-    def prompt_sets(asks: Iterable[Ask]) -> list[PromptSet[str]]:
-        prompts = [(ask.source, ask.prompt) for ask in asks]
+    def prompt_sets() -> list[PromptSet[str]]:
+        asks = [ask for ask in seen.values() if ask.prompt not in failed]
         return [
-            PromptSet(each, {text: text for source, text in prompts if source is each}) for each in sources
+            PromptSet(each, {ask.prompt: ask.prompt for ask in asks if ask.source is each})
+            for each in sources
         ]
 
-    first = play(stored)[1]
-    unread = [
-        ask
-        for ask in [*seen.values()]
-        if again
-        and not ask.retry
-        and isinstance(stored_reply := stored(ask), Kept)
-        and isinstance(ask.read(stored_reply), Unread)
-    ]
-    if unread:
-        for ask in unread:
-            ask.source.forget([ask.prompt], in_file=in_file)
-        first = play(stored)[1]
+    play(stored)
+    replies = [(ask, reply) for ask in [*seen.values()] if isinstance(reply := stored(ask), Kept)]
+    unread = [ask for ask, reply in replies if again and isinstance(ask.read(reply), Unread)]
+    for ask in unread:
+        ask.source.forget([ask.prompt], in_file=in_file)
+    play(stored)
     reused = sum(isinstance(stored(ask), Kept) for ask in [*seen.values()])
 
     def further(result: AskingResult[str]) -> Sequence[PromptSet[str]]:
-        failed.update(result.unwritten)
-        failed.update(
-            (text, "the model wrote nothing") for text, ask in [*seen.items()] if stored(ask) is None
-        )
-        sets = play(stored)[1]
-        return sets if any(each.prompts for each in sets) else ()
+        silent = [text for text, ask in seen.items() if ask.source.get(text) is None]
+        failed.update({**dict.fromkeys(silent, "the model wrote nothing"), **dict(result.unwritten)})
+        play(stored)
+        sets = prompt_sets()
+        return sets if any(each.unanswered() for each in sets) else ()
 
     def write(result: AskingResult[str]) -> Generated:
         failed.update(result.unwritten)
-        new, failures, dropped = _new_items(plan, prompt, sources[0].writer, play(stored)[0])
+        done = play(stored)
+        new, failures, dropped = _new_items(plan, prompt, sources[0].writer, done)
         n_items = sum(map(len, new.values()))
         content, replaced = plan.content, 0
         if n_items and not (result.why and whole):
@@ -219,22 +198,14 @@ def items_job(
 
     def supposed() -> Sequence[PromptSet[str]]:
         """Return the prompts of all steps for estimates; assume maximum length of missing answers."""
-        every: list[Ask] = []
+        play(lambda ask: reply if isinstance(reply := stored(ask), Kept) else Kept(ask.longest, ""))
+        return prompt_sets()
 
-        def get(ask: Ask) -> Kept:
-            every.append(ask)
-            reply = ask.source.get(ask.prompt)
-            return Kept(ask.longest, time="") if reply is None or reply.refused else reply
-
-        play(get)
-        return prompt_sets(every)
-
-    tries = 1 + any(ask.retry for ask in seen.values())
-    return Job(first, write, further, supposed, tries=tries, n_forgotten=len(unread))
+    return Job(prompt_sets(), write, further, supposed, n_forgotten=len(unread))
 
 
 def _new_items(
-    plan: BankPlan, prompt: ItemPrompt, writer: Writer, done: Mapping[ItemRequest, Listed | Unread]
+    plan: BankPlan, prompt: ItemPrompt, writer: Writer, done: Mapping[ItemRequest, Listed]
 ) -> tuple[dict[ItemRequest, list[Item]], list[tuple[ItemRequest, str]], Counter[str]]:
     """Return the items of each request, and reasons for missing items and for left-out texts."""
     existing_texts = {query_id: {*texts} for query_id, texts in plan.existing_texts.items()}
@@ -242,9 +213,6 @@ def _new_items(
     failures: list[tuple[ItemRequest, str]] = []
     dropped: Counter[str] = Counter()
     for request, listed in done.items():
-        if isinstance(listed, Unread):
-            failures.append((request, listed.reason))
-            continue
         texts = existing_texts.setdefault(request.query_id, set())
         items, left_out = new.setdefault(request, []), Counter[str]()
         for raw, importance in listed.items:
@@ -276,21 +244,16 @@ def _new_items(
 
 
 def merged(plan: BankPlan, new: Mapping[ItemRequest, Sequence[Item]]) -> tuple[bytes, int]:
-    """Return the file with new items, and the number of replaced items; other lines keep their bytes.
+    """Return the file with new items at its end, and the number of replaced items.
 
-    New items take the position of the first replaced item of their query, else the end.
+    Other lines keep their bytes.
     """
-    lines = [*lines_of(plan.content), b""]
-    if len(lines) > 1 and not lines[-2].endswith(b"\n"):
-        lines[-2] += b"\n"
-    n_replaced = 0
-    line_of_query: dict[str, int] = {}
-    for request, items in new.items():
-        replaced = plan.replaced_lines.get((request.query_id, request.facet_id), ()) if items else ()
-        n_replaced += len(replaced)
-        for index in replaced:
-            lines[index] = b""
-            line_of_query.setdefault(request.query_id, index)
-        rows = b"".join(row_line(item_row(item, request.query_text)) for item in items)
-        lines[line_of_query.get(request.query_id, -1)] += rows
-    return b"".join(lines), n_replaced
+    filled = [(request.query_id, request.facet_id) for request, items in new.items() if items]
+    replaced = {index for facet in filled for index in plan.replaced_lines.get(facet, ())}
+    lines = [line for index, line in enumerate(lines_of(plan.content)) if index not in replaced]
+    if lines and not lines[-1].endswith(b"\n"):
+        lines.append(b"\n")
+    lines += (
+        row_line(item_row(item, request.query_text)) for request, items in new.items() for item in items
+    )
+    return b"".join(lines), len(replaced)

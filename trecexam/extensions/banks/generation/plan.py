@@ -10,17 +10,17 @@ from pathlib import Path
 
 from converters.bank_lines import BankLine, scan_bank
 from converters.errors import ConversionError
-from converters.lines import decode, iter_filled, open_input
+from converters.lines import decode, iter_filled
 from converters.records import Item
 from trecexam.bank.model import folded
 from trecexam.errors import TrackError, TrecexamError
 from trecexam.extensions.banks.editing import item_row
-from trecexam.extensions.banks.generation.prompts import ItemPrompt, ItemRequest, Kind
+from trecexam.extensions.banks.generation.prompts import ItemPrompt, ItemRequest
+from trecexam.extensions.banks.generation.reading import Kind
 from trecexam.folder import TrackFolder
 from trecexam.inputs.inputs import query_texts
 from trecexam.inputs.missing_banks import lines_of, read_target
 
-_HEADERS = (("query_id", "subtopic"), ("query_id", "facet_id", "subtopic"))
 #: (query_id, facet_id); facet_id None for the whole query.
 Facet = tuple[str, str | None]
 
@@ -62,7 +62,9 @@ def plan_bank(
     replaced: dict[Facet, list[int]] = {}
     for path in {*folder.bank(optional=True), target}:
         target_lines = lines_of(content) if path == target else []
-        for line in _lines(path):
+        for line in scan_bank(path) if path.exists() and path.stat().st_size else ():
+            if line.error is not None:
+                raise line.error
             index = (line.number or 0) - 1
             item = _untouched(line, target_lines[index], prompt.kind) if index < len(target_lines) else None
             if item is not None and (item.query_id, item.facet_id) in to_replace:
@@ -75,17 +77,6 @@ def plan_bank(
                     filled |= {(item.query_id, None), (item.query_id, item.facet_id)}
     lacking = (each for each in requests if again or (each.query_id, each.facet_id) not in filled)
     return BankPlan(tuple(lacking), target, content, stored, replaced)
-
-
-def _lines(path: Path) -> Iterator[BankLine]:
-    """Yield the lines of a bank file; the file may be missing or blank."""
-    with suppress(OSError), open_input(path) as file:
-        if not file.read().strip():
-            return
-    for line in scan_bank(path) if path.exists() else ():
-        if line.error is not None:
-            raise line.error
-        yield line
 
 
 def _untouched(line: BankLine, content: bytes, kind: Kind) -> Item | None:
@@ -122,33 +113,16 @@ def _requests(folder: TrackFolder, prompt: ItemPrompt, texts: Mapping[str, str])
     if not path.exists():
         reason = f"prompt {prompt.name} asks about sub-topics: put `query_id<TAB>subtopic` lines here"
         raise TrecexamError(reason, path=path)
-    rows = list(read_subtopics(path))
+    rows: dict[ItemRequest, None] = {}
+    for number, line in iter_filled(path):
+        columns = [part.strip() for part in decode(path, number, line).split("\t")]
+        if len(columns) not in (2, 3) or not all(columns):
+            reason = "a line is `query_id<TAB>subtopic`, or `query_id<TAB>facet_id<TAB>subtopic`"
+            raise ConversionError(path, number, reason)
+        # Without an id, the sub-topic is its id.
+        query_id, facet_id, *_ = columns
+        rows[ItemRequest(query_id, texts.get(query_id, ""), columns[-1], facet_id)] = None
     if not any(row.query_id in texts for row in rows):
         raise TrecexamError("the track has none of these queries", path=path)
-    for query_id, text in texts.items():
-        yield from (row._replace(query_text=text) for row in rows if row.query_id == query_id)
-
-
-def read_subtopics(path: Path) -> Iterator[ItemRequest]:
-    """Yield the sub-topics of a file in its order, without the queries' texts.
-
-    A line is `query_id<TAB>subtopic`, or has an id, `query_id<TAB>facet_id<TAB>subtopic`; without one, the
-    sub-topic is its id. A header line with these names is skipped.
-    """
-    seen: dict[tuple[str, str], int] = {}
-    for number, line in iter_filled(path):
-        columns = tuple(part.strip() for part in decode(path, number, line).split("\t"))
-        if number == 1 and tuple(column.lower() for column in columns) in _HEADERS:
-            continue
-        if len(columns) not in (2, 3) or not all(columns):
-            raise ConversionError(
-                path, number, "a line is `query_id<TAB>subtopic`, or `query_id<TAB>facet_id<TAB>subtopic`"
-            )
-        query_id, facet_id = columns[:2]
-        first = seen.setdefault((query_id, facet_id), number)
-        if first != number:
-            what = f"sub-topic '{facet_id}' of query '{query_id}'"
-            raise ConversionError(path, number, f"{what} occurs twice (first on line {first})")
-        yield ItemRequest(query_id, "", columns[-1], facet_id)
-    if not seen:
-        raise ConversionError(path, None, "the file has no sub-topics")
+    for query_id in texts:
+        yield from (row for row in rows if row.query_id == query_id)

@@ -1,23 +1,25 @@
-"""Prompts that make a language model write items: the published ones, and files of users."""
+"""Prompts that make a language model write items, published ones and files of users; and their steps."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from pydantic import Field
 
 from trecexam.errors import GraderError
+from trecexam.extensions.banks.generation.reading import Kind, ReadItems, read_items
 from trecexam.folder import PROMPT_SUFFIXES
+from trecexam.graders.replies import Unread
+from trecexam.graders.writing.asking import KeepingWriter, Kept
 from trecexam.templates import TemplateFile, filled, published_prompt, read_own_prompt, slots
 
 #: Slots of a template. `query_text`, `query` and `query_title` are the same: the query's text.
 SLOTS = ("query_text", "query", "query_title", "query_subtopic")
-Kind = Literal["question", "nugget"]
 #: The prompt that reads passages, step by step.
 NUGGETIZER = "nuggetizer"
 
@@ -107,28 +109,80 @@ def prompt_text(name: str) -> str:
 
 def named(name: str, root: Path) -> ItemPrompt:
     """Return the published prompt of that name, or the prompt in a file here or in the folder `root`."""
-    if Path(name).suffix.lower() in PROMPT_SUFFIXES:
-        path = next((path for path in (Path(name), root / name) if path.is_file()), None)
-        if path is None:
-            raise GraderError("no such prompt file", path=name)
-        return load_prompt(path)
-    return published_prompt(name, published())
+    if Path(name).suffix.lower() not in PROMPT_SUFFIXES:
+        return published_prompt(name, published())
+    path = next((path for path in (Path(name), root / name) if path.is_file()), None)
+    if path is None:
+        raise GraderError("no such prompt file", path=name)
+    own = read_own_prompt(path, ItemPromptFile, SLOTS, {"query": SLOTS[:3]})
+    has_nuggets = re.search(r"[\"']nuggets[\"']", own.template)
+    kind: Kind = own.file.writes or ("nugget" if has_nuggets else "question")
+    return ItemPrompt(own.digest_name, own.template, kind, own.file.number, own.jinja)
 
 
-def load_prompt(path: Path) -> ItemPrompt:
-    """Return a prompt from a `.toml` file or a Jinja template."""
-    prompt_source = read_own_prompt(path, ItemPromptFile, SLOTS, {"query": SLOTS[:3]})
-    nuggets = re.search(r"[\"']nuggets[\"']", prompt_source.template)
-    kind: Kind = prompt_source.file.writes or ("nugget" if nuggets else "question")
-    prompt = ItemPrompt(
-        prompt_source.digest_name,
-        prompt_source.template,
-        kind,
-        prompt_source.file.number,
-        prompt_source.jinja,
-    )
+class Ask(NamedTuple):
+    """A prompt of a step.
+
+    Attributes:
+        source: the writer that answers the prompt.
+        read: returns the texts in an answer, or the reason for none.
+        longest: an answer of maximum length, for estimates.
+        cut: True if passages were cut to fit the model.
+    """
+
+    source: KeepingWriter
+    prompt: str
+    read: Callable[[Kept], ReadItems | Unread]
+    longest: str = ""
+    cut: bool = False
+
+
+class Listed(NamedTuple):
+    """The items that a model listed for a request.
+
+    `items` are (text, importance), with importance "" if unknown. `cut`: the list ends early. `problem` names
+    unreadable steps; "" for none. `time` is that of the last answer, ISO 8601.
+    """
+
+    items: Sequence[tuple[str, str]]
+    problem: str = ""
+    cut: bool = False
+    time: str = ""
+
+
+#: Generator of a request's steps: yields the prompts of a step, and receives what was read in each answer.
+Steps = Generator[Sequence[Ask], Sequence[ReadItems | Unread], Listed]
+#: Returns the stored answer to a prompt, or the reason for none; None if the prompt must be sent.
+GetAnswer = Callable[[Ask], Kept | Unread | None]
+
+
+def single_step(request: ItemRequest, prompt: ItemPrompt, source: KeepingWriter, asks_again: str) -> Steps:
+    """Return the items in the answer to one prompt."""
+
+    def read(reply: Kept) -> ReadItems | Unread:
+        items = read_items(reply.text, prompt.kind, cut=reply.cut)
+        start = " ".join(reply.text.split())[:60]
+        which = f"that begins '{start}'" if start else "that is empty"
+        early = " and ends early: raise `max_new_tokens`" if reply.cut else f"; {asks_again}"
+        return items if items.texts else Unread(f"no items in an answer {which}{early}")
+
+    (items,) = yield [Ask(source, prompt.text(request, source.writer.plain), read)]
+    if isinstance(items, Unread):
+        return Listed((), items.reason)
+    return Listed([(text, "") for text in items.texts], cut=items.cut)
+
+
+def played(steps: Steps, get: GetAnswer) -> Listed | None:
+    """Return the result of a request's steps; None if a prompt has no answer yet."""
+    time = ""
     try:
-        prompt.text(ItemRequest("q1", "a query", "a sub-topic", "1"))
-    except GraderError as error:
-        raise GraderError(str(error), path=path) from None
-    return prompt
+        asks = next(steps)
+        while True:
+            answers = [(ask, answer) for ask in asks if (answer := get(ask)) is not None]
+            if len(answers) < len(asks):
+                return None
+            time = max([time, *(answer.time for _, answer in answers if isinstance(answer, Kept))])
+            asks = steps.send([ask.read(each) if isinstance(each, Kept) else each for ask, each in answers])
+    except StopIteration as end:
+        listed: Listed = end.value
+        return listed._replace(time=time)

@@ -10,23 +10,20 @@ import ast
 import json
 import re
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from io import StringIO
 from itertools import islice, pairwise
 from tokenize import NL, STRING, generate_tokens
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
-from trecexam.extensions.banks.generation.prompts import Kind
 from trecexam.graders.replies import fence_removed, read_reply
 from trecexam.packages import install, missing_packages
 
+Kind = Literal["question", "nugget"]
 #: Keys of item lists in an object, best first.
-_LISTS = {
-    "question": ("questions", "question_set", "items", "nuggets", "nugget_set"),
-    "nugget": ("nuggets", "nugget_set", "items", "questions", "question_set"),
-}
+_LISTS = ("questions", "question_set", "nuggets", "nugget_set", "items")
 #: Keys of an item's text in an object.
 _TEXTS = ("question", "question_text", "nugget", "nugget_text", "text", "fact", "content")
 #: Maximum characters of JSON to repair, and nesting depth: the library takes quadratic time in both.
@@ -64,52 +61,43 @@ def read_items(answer: str, kind: Kind, *, cut: bool = False) -> ReadItems:
     """
     text, cut = read_reply(answer, cut=cut)
     parts = (*(block[1] for block in _FENCE.finditer(text)), fence_removed(text))
-    for part in parts:
-        listed = tuple(_texts(python_list(part) or (), kind))
-        if listed:
-            return ReadItems(listed, cut)
-    for part in parts:
-        for start in islice(_START.finditer(part), _TRIES):
-            items = _json(part[start.start() :], kind)
-            if items.texts:
-                return items._replace(cut=items.cut or cut)
-    for part in parts:
-        texts = _lines(part, kind, cut=cut)
-        if texts:
-            return ReadItems(texts, cut)
-    return ReadItems((), cut)
+    found = next((items for items in _readings(parts, kind, cut=cut) if items.texts), ReadItems(()))
+    return found._replace(cut=found.cut or cut)
 
 
-def python_list(text: str) -> list[str] | None:
-    """Return a list of texts as JSON or Python writes it; None for anything else."""
+def _readings(parts: Sequence[str], kind: Kind, *, cut: bool) -> Iterator[ReadItems]:
+    """Yield the items of the parts of an answer: as exact lists, as JSON amid other text, as lines."""
+    yield from (ReadItems(tuple(_texts(_python_list(part)))) for part in parts)
+    for part in parts:
+        yield from (_json(part[start.start() :]) for start in islice(_START.finditer(part), _TRIES))
+    yield from (ReadItems(_lines(part, kind, cut=cut)) for part in parts)
+
+
+def _python_list(text: str) -> list[str]:
+    """Return a list of texts as JSON or Python writes it; [] for anything else."""
+    value: Any = None
     with suppress(ValueError, RecursionError):
-        listed = json.loads(text)
-        if isinstance(listed, list) and all(isinstance(each, str) for each in listed):
-            return listed
-    try:
-        with warnings.catch_warnings():
-            # Warnings on escapes unknown to Python.
-            warnings.simplefilter("ignore")
-            value: Any = ast.literal_eval(text.strip()) if len(text) <= MENDED else None
-    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
-        return None
-    if not isinstance(value, list | tuple) or not all(isinstance(each, str) for each in value):
-        return None
-    kinds = [token.type for token in generate_tokens(StringIO(text.strip()).readline) if token.type != NL]
-    # Python joins two texts without a comma between them.
-    return None if (STRING, STRING) in pairwise(kinds) else list(value)
+        value = json.loads(text)
+    with suppress(ValueError, SyntaxError, TypeError, MemoryError, RecursionError), warnings.catch_warnings():
+        # Warnings on escapes unknown to Python.
+        warnings.simplefilter("ignore")
+        if value is None and len(text) <= MENDED:
+            value = ast.literal_eval(text.strip())
+            kinds = [token.type for token in generate_tokens(StringIO(text.strip()).readline)]
+            # Python joins two texts without a comma between them.
+            if (STRING, STRING) in pairwise(kind for kind in kinds if kind != NL):
+                return []
+    is_list = isinstance(value, list | tuple) and all(isinstance(each, str) for each in value)
+    return list(value) if is_list else []
 
 
-def _json(text: str, kind: Kind) -> ReadItems:
+def _json(text: str) -> ReadItems:
     """Read the items of JSON at the start of a text, or of consecutive objects."""
     texts: list[str] = []
     while True:
         whole, cut = _bounded(text)
-        value = _value(whole)
-        items = list(_texts(value, kind))
-        if cut and texts:
-            return ReadItems(tuple(texts), cut)
-        texts += items
+        items = list(_texts(value := _value(whole)))
+        texts += () if cut and texts else items
         further = re.match(r"[\s,]*(?=\{)", text[len(whole) :])
         if cut or not further or not isinstance(value, dict) or len(items) != 1:
             return ReadItems(tuple(texts), cut)
@@ -135,96 +123,55 @@ def _bounded(text: str) -> tuple[str, bool]:
             depth -= 1
             if depth == 0:
                 return text[:last], False
-    if last == 0:
-        # A Python list with single quotes, where an apostrophe may look like an end.
-        last = max((end.end(1) for end in re.finditer(r"(')\s*,", text)), default=0)
     return text[:last], True
 
 
 def _value(text: str) -> Any:
     """Return the value of JSON or repaired JSON; None for anything else."""
-    for parse in (json.loads, _single_quoted, _mended):
-        try:
-            return parse(text)
-        except (ValueError, RecursionError):
-            continue
+    from json_repair import loads
+
+    with suppress(ValueError, RecursionError):
+        return json.loads(text)
+    single = _SINGLE.search(text)
+    if single:
+        # A Python list, in which apostrophes may be unescaped.
+        return [part.replace("\\'", "'") for part in re.split(r"'\s*,\s*'", single[1])]
+    with suppress(ValueError, RecursionError):
+        return loads(text) if text and len(text) <= MENDED else None
     return None
 
 
-def _single_quoted(text: str) -> list[str]:
-    """Return the strings of a Python list in single quotes; apostrophes may be unescaped."""
-    match = _SINGLE.search(text)
-    if match is None:
-        raise ValueError("no such list")
-    return [part.replace("\\'", "'") for part in re.split(r"'\s*,\s*'", match[1])]
-
-
-def _mended(text: str) -> Any:
-    from json_repair import loads
-
-    if len(text) > MENDED:
-        raise ValueError("too long to be mended")
-    return loads(text)
-
-
-def _texts(value: Any, kind: Kind, depth: int = 0) -> Iterator[str]:
+def _texts(value: Any) -> Iterator[str]:
     """Yield the texts of items in a JSON value."""
-    if depth > 4:
-        return
-    if isinstance(value, list | tuple):
-        for entry in value:
-            text = entry if isinstance(entry, str) else _text_of(entry)
-            if text is None:
-                yield from _texts(entry, kind, depth + 1)
-            elif not _ECHO.fullmatch(text.strip()):
-                yield text
-    elif isinstance(value, dict):
-        text = _text_of(value)
-        if text is not None:
-            yield text
-            return
-        named = next((value[key] for key in _LISTS[kind] if value.get(key)), None)
-        if isinstance(named, str):
-            yield from _lines(named, kind, cut=False) or (named,)
-            return
-        lists = [each for each in value.values() if isinstance(each, list | tuple | dict)]
-        if named is not None:
-            lists = [named]
-        elif not lists and all(re.fullmatch(r"\D{0,12}\d{1,3}", str(key)) for key in value):
-            # {"1": "...", "2": "..."}
-            lists = [list(value.values())]
-        for each in lists:
-            yield from _texts(each, kind, depth + 1)
-
-
-def _text_of(entry: Any) -> str | None:
-    """Return the text of an item that is an object; None for anything else."""
-    if not isinstance(entry, dict):
-        return None
-    return next((entry[key] for key in _TEXTS if isinstance(entry.get(key), str)), None)
+    if isinstance(value, str) and not _ECHO.fullmatch(value.strip()):
+        yield value
+    parts = value if isinstance(value, list | tuple) else ()
+    if isinstance(value, dict):
+        text = next((value[key] for key in _TEXTS if isinstance(value.get(key), str)), None)
+        named = next((value[key] for key in _LISTS if value.get(key)), None)
+        # {"1": "...", "2": "..."}
+        numbered = all(re.fullmatch(r"\D{0,12}\d{1,3}", str(key)) for key in value)
+        others = [each for each in value.values() if numbered or isinstance(each, list | tuple | dict)]
+        parts = others if named is None else [named]
+        parts = parts if text is None else [text]
+    for part in parts:
+        yield from _texts(part)
 
 
 def _lines(text: str, kind: Kind, *, cut: bool) -> tuple[str, ...]:
     """Return the items of a numbered or bulleted list, or of lines that are all questions."""
     lines = [line.strip() for line in text.splitlines() if line.strip(" \t`")]
-    ends: Callable[[str], bool] = _asks if kind == "question" else bool
+
+    def is_whole(line: str) -> bool:
+        return kind == "nugget" or line.rstrip("\"'*_ ").endswith("?")
 
     bullets = [(line, match[1]) for line in lines if (match := _BULLET.fullmatch(line))]
-    several = len(bullets) >= 2
-    if cut and bullets and bullets[-1][0] == lines[-1] and not (kind == "question" and ends(lines[-1])):
-        bullets.pop()
-    texts = [item for _, item in bullets if ends(item)]
-    if several and texts:
+    is_cut = cut and bullets and bullets[-1][0] == lines[-1] and (kind == "nugget" or not is_whole(lines[-1]))
+    texts = [item for _, item in (bullets[:-1] if is_cut else bullets) if is_whole(item)]
+    if len(bullets) >= 2 and texts:
         return tuple(texts)
-    if kind == "question":
-        rest = lines[1:] if lines and lines[0].endswith(":") else lines
-        if len(rest) >= 2 and all(map(ends, rest)):
-            return tuple(rest)
-    return ()
-
-
-def _asks(line: str) -> bool:
-    return line.rstrip("\"'*_ ").endswith("?")
+    rest = lines[1:] if lines and lines[0].endswith(":") else lines
+    return tuple(rest) if kind == "question" and len(rest) >= 2 and all(map(is_whole, rest)) else ()
 
 
 def tidy(text: str) -> str:
