@@ -125,6 +125,12 @@ def without_ending(name: str) -> str:
     return next((name.removesuffix(ending) for ending in ENDINGS if name.endswith(ending)), name)
 
 
+def file_label(name: str) -> str:
+    """Return a file's name, or its path, without the extension and the ending of a compression."""
+    name = without_ending(name)
+    return name.rsplit(".", 1)[0] if "." in Path(name).name else name
+
+
 @contextmanager
 def open_write(path: Path) -> Iterator[BinaryIO]:
     """Open a file for writing, compressed as its ending says; gzip without time and name."""

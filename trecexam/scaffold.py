@@ -15,10 +15,11 @@ from converters.errors import ConversionError
 from converters.lines import first_object, head
 from converters.passages import named_as
 from converters.scored_rows import has_texts, is_ambiguous
-from converters.unpacking import without_ending
+from converters.unpacking import file_label, without_ending
 from trecexam.config import CONFIG_NAME, render_config
-from trecexam.errors import TrackError, quoted
-from trecexam.folder import files_in
+from trecexam.errors import TrackError, TrecexamError, quoted
+from trecexam.files import atomic
+from trecexam.folder import TrackFolder, files_in
 
 #: Roles that one file of a track has.
 SINGLE = ("queries", "passages", "qrels", "recorded", "leaderboard")
@@ -322,6 +323,29 @@ def make_track(root: Path, sources: Sources, files: Sequence[Found] | None = Non
     except OSError as error:
         raise TrackError(f"cannot be written: {error.strerror}", path=error.filename or root) from None
     return made
+
+
+def add_runs(folder: TrackFolder, files: Mapping[str, bytes], *, replace: bool = False) -> list[Path]:
+    """Write files of runs into the drop folder, all or none, and return their paths.
+
+    Args:
+        files: content by path in the drop folder.
+        replace: replace other files of these names.
+
+    Raises:
+        TrecexamError: another file of such a name is there, with this ending and no `replace`, or with
+            another one; or a file cannot be written.
+    """
+    contents = {folder.runs / name: content for name, content in files.items()}
+    labels = set(map(file_label, files))
+    for other in folder.run_files():
+        if other not in contents and file_label(other.relative_to(folder.runs).as_posix()) in labels:
+            raise TrecexamError("move it away, or use another name for the new run", path=other)
+        if other in contents and not replace and other.exists() and other.read_bytes() != contents[other]:
+            raise TrecexamError("another run is there already; replace=True replaces it", path=other)
+    atomic.make_folder(folder.runs)
+    atomic.replace_together(contents)
+    return [*contents]
 
 
 def _same(source: Path, target: Path) -> bool:

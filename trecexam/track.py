@@ -489,7 +489,8 @@ class Track:
                 trec_eval's, by score and then by doc_id.
             replace: replace another run of this name.
         """
-        from trecexam.extensions.evaluate.content import add_runs, run_file
+        from trecexam.extensions.evaluate.content import run_file
+        from trecexam.scaffold import add_runs
 
         return add_runs(self.folder, dict([run_file(name, run)]), replace=replace)[0]
 

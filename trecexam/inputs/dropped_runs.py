@@ -14,7 +14,7 @@ from converters.errors import ConversionError
 from converters.lines import iter_lines
 from converters.records import Response
 from converters.run import Run
-from converters.unpacking import without_ending
+from converters.unpacking import file_label
 from trecexam.bank import Bank
 from trecexam.files.cache import FileCache
 from trecexam.files.stamps import Rejected, Stamp, dangling_link, located
@@ -332,9 +332,3 @@ def name_runs(tags: Mapping[Path, str], folder: Path) -> dict[Path, str]:
             names[path] += "'"
         used.add(names[path])
     return names
-
-
-def file_label(name: str) -> str:
-    """Return a file's name, or its path, without the extension and the ending of a compression."""
-    name = without_ending(name)
-    return name.rsplit(".", 1)[0] if "." in Path(name).name else name

@@ -13,12 +13,12 @@ from converters.errors import ConversionError
 from converters.label_table import read_teams
 from converters.records import Qrel
 from converters.run import Run
-from converters.unpacking import without_ending
+from converters.unpacking import file_label, without_ending
 from trecexam.errors import TrecexamError
 from trecexam.extensions.audit.records import DEPTH, AuditInputs, Rows, Side
 from trecexam.files.stamps import sniffed
 from trecexam.folder import files_in
-from trecexam.inputs.dropped_runs import file_label, name_runs
+from trecexam.inputs.dropped_runs import name_runs
 from trecexam.inputs.official import judged_labels
 from trecexam.inputs.sources import provenance_notes
 from trecexam.results.text import plural, shorten_list

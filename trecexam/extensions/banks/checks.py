@@ -31,12 +31,17 @@ MAX_WORDS = {"question": 30, "nugget": 20}
 #: Remains of an answer around an item; the first match counts. Examples of the CAR Y3 bank: `['1. How`, `[2]
 #: What`, `- Why`.
 _REMAINS = {
+    "several lines in one item": r"\S\s*?[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]\s*\S",
     "a number before it": (
         r"\A[\s\[(\"'*]*(?:\[\d{1,3}\]|\(?\d{1,3}[.)]|(?:Q|question|nugget|fact) ?\d{1,3} ?[.):])\s"
     ),
     "a bullet before it": r"\A\s*[-*•\u2013\u2014·]\s",
     "the beginning of a list": r"\A\s*\w+\s*=\s*[\[{]",
     "a label before it": r"\A\s*(?:question|nugget|fact)s?\s*:\s*\S",
+    "a reply of the model, not an item": (
+        r"\A\s*(?:(?:sure|certainly|of course)\b\s*[,!.:]|here (?:are|is) .*:\s*\Z)|\bas an ai\b"
+    ),
+    "a placeholder of the prompt in it": r"\{(?:query|subtopic|title|text|passage|context)(?:_\w+)?\}",
     "Markdown in it": r"```|\*\*\S.*\*\*",
     "brackets, quotes or commas of a list around it": (
         r"\A\s*[\[{]\s*[\"'{\[]|[\"']\s*[,\]}]+\s*\Z"
@@ -49,9 +54,7 @@ _REMAINS = {
 
 
 class BankFinding(NamedTuple):
-    """A problem in a bank. `line` is None for the whole file; `query_id`, `item_id` and `text` of the item
-    are "" if none applies.
-    """
+    """A problem in a bank. `line` is None for the whole file; the ids and the text are "" if none applies."""
 
     file: str
     line: int | None

@@ -102,14 +102,8 @@ def generate(
 
     Exit status: 0, or 1 if a query lacks items or it ended early.
     """
-    made, caught = ask(
-        track.bank.generate,
-        track.bank.estimate,
-        prompt,
-        only_estimate=estimate,
-        as_json=as_json,
-        **options,
-    )
+    calls = track.bank.generate, track.bank.estimate
+    made, caught = ask(*calls, prompt, only_estimate=estimate, as_json=as_json, **options)
     if made is None:
         return 0
     _say(made)

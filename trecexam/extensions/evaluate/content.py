@@ -30,10 +30,9 @@ from converters.records import Item, Qrel
 from converters.run import Run
 from converters.trec_run import write_run
 from trecexam.errors import TrecexamError
-from trecexam.files import atomic
-from trecexam.folder import TrackFolder, files_in
+from trecexam.folder import files_in
 from trecexam.inputs.dropped_files import one_run
-from trecexam.inputs.dropped_runs import file_label, name_runs
+from trecexam.inputs.dropped_runs import name_runs
 from trecexam.inputs.typed_text import refuse_controls
 
 Rows = list[dict[str, Any]]
@@ -48,8 +47,6 @@ _TEXTS = {
 _FRAME = "__arrow_c_stream__"
 #: The path of errors in rows.
 _NO_FILE = ""
-#: The forms of `runs` of `evaluate`.
-_RUNS = """{"NAME": run}, a folder, a list of files, or rows of all runs with a column 'run'"""
 
 
 @contextmanager
@@ -132,7 +129,8 @@ def run_files(runs: Any) -> dict[str, bytes]:
     """
     is_folder = _is_path(runs) and Path(runs).is_dir()
     paths, runs = _paths_or_content(files_in(Path(runs)) if is_folder else runs)
-    with _argument("runs", f"; give {_RUNS}"):
+    forms = "{\"NAME\": run}, a folder, a list of files, or rows of all runs with a column 'run'"
+    with _argument("runs", f"; give {forms}"):
         if isinstance(runs, Mapping | list) and not runs:
             raise ValueError("there are none")
         if isinstance(runs, Mapping):
@@ -177,29 +175,6 @@ def run_file(name: str, run: Any) -> tuple[str, bytes]:
     return f"{name}.run", buffer.getvalue()
 
 
-def add_runs(folder: TrackFolder, files: Mapping[str, bytes], *, replace: bool = False) -> list[Path]:
-    """Write files of runs into the drop folder, all or none, and return their paths.
-
-    Args:
-        files: content by path in the drop folder.
-        replace: replace other files of these names.
-
-    Raises:
-        TrecexamError: another file of such a name is there, with this ending and no `replace`, or with
-            another one; or a file cannot be written.
-    """
-    contents = {folder.runs / name: content for name, content in files.items()}
-    labels = set(map(file_label, files))
-    for other in folder.run_files():
-        if other not in contents and file_label(other.relative_to(folder.runs).as_posix()) in labels:
-            raise TrecexamError("move it away, or use another name for the new run", path=other)
-        if other in contents and not replace and other.exists() and other.read_bytes() != contents[other]:
-            raise TrecexamError("another run is there already; replace=True replaces it", path=other)
-    atomic.make_folder(folder.runs)
-    atomic.replace_together(contents)
-    return [*contents]
-
-
 def _is_path(data: Any) -> bool:
     return isinstance(data, str | os.PathLike)
 
@@ -239,13 +214,11 @@ def _rows(data: Any) -> Rows:
 
 
 def _fields(row: Any, number: int) -> dict[str, Any]:
-    is_tuple = hasattr(row, "_asdict")
-    fields = (
-        row if isinstance(row, Mapping) else row._asdict() if is_tuple else getattr(row, "__dict__", None)
-    )
+    fields = row._asdict() if hasattr(row, "_asdict") else row
+    fields = fields if isinstance(fields, Mapping) else getattr(row, "__dict__", None)
     if fields is None:
         raise ConversionError(_NO_FILE, number, f"neither a dict nor a record with names: {row!r:.60}")
-    return fields if isinstance(fields, dict) else dict(fields)
+    return dict(fields)
 
 
 def _flat(data: Any, *names: str) -> Any:

@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from converters.errors import ConversionError
 from trecexam.config import CONFIG_NAME, TrackConfig
 from trecexam.errors import TrecexamError, plain_reason
-from trecexam.extensions.evaluate.content import add_runs, bank_files, input_file, run_files
+from trecexam.extensions.evaluate.content import bank_files, input_file, run_files
 from trecexam.folder import TrackFolder
 from trecexam.graders import Grader
 from trecexam.grades.grading import Progress
@@ -25,7 +25,7 @@ from trecexam.grades.open_track import OpenTrack
 from trecexam.inputs.track_graders import Measures, names_of
 from trecexam.results.frames import Framed, Library
 from trecexam.results.text import LOST, Note, rank_of
-from trecexam.scaffold import Sources, make_track
+from trecexam.scaffold import Sources, add_runs, make_track
 from trecexam.scores.leaderboard import Leaderboard
 from trecexam.track import Track, selection
 
@@ -66,10 +66,7 @@ class Evaluation(Framed):
         return self.leaderboard.notes
 
     def correlate(
-        self,
-        measures: Measures | None = None,
-        official_measures: Measures | None = None,
-        **options: Any,
+        self, measures: Measures | None = None, official_measures: Measures | None = None, **options: Any
     ) -> LeaderboardComparison:
         """Correlate measures (None: the leaderboard's) with the official side, see `Track.correlate`."""
         with _in_words_of_the_call(self._temporary):
@@ -210,5 +207,6 @@ def _with_notes(board: Leaderboard, track: Track) -> Leaderboard:
     """Return the leaderboard with the track's notes, and a note on each rejected input."""
     loaded = selection(track).loaders.first.load()
     unjudged = None if loaded.official is None else why_unjudged(loaded)
-    notes = [*board.notes, *(Note(str(row), LOST) for row in track.files.rejected()), *track.status().notes]
-    return dataclasses.replace(board, notes=(*rank_of(notes if unjudged is None else [*notes, unjudged]),))
+    rejected = (Note(str(row), LOST) for row in track.files.rejected())
+    notes = [*board.notes, *rejected, *track.status().notes, *([unjudged] if unjudged else [])]
+    return dataclasses.replace(board, notes=tuple(sorted(notes, key=rank_of)))

@@ -92,8 +92,7 @@ def bank_job(
     """
     if prompt is None:
         prompt = (folders[0].write_bank if len(folders) == 1 else None) or "questions"
-    missing = missing_for_reading()
-    if missing:
+    if missing := missing_for_reading():
         raise GraderError(f"answers cannot be read: {missing}")
     if passages is not None and prompt != NUGGETIZER:
         raise TrecexamError(
@@ -114,7 +113,9 @@ def bank_job(
     sources = keeping_writers(folder, *writers)
     texts: Mapping[str, Sequence[str]] = {}
     if prompt == NUGGETIZER:
-        texts = nugget_passages(folder, [each.query_id for each in plan.requests], passages or PASSAGES)
+        texts = nugget_passages(
+            folder, [each.query_id for each in plan.requests], PASSAGES if passages is None else passages
+        )
 
     def steps(request: ItemRequest) -> Steps:
         if prompt == NUGGETIZER:

@@ -99,9 +99,8 @@ def _queries(folder: TrackFolder, query_ids: Collection[str]) -> dict[str, str]:
     texts = query_texts(folder)
     if not texts:
         raise TrackError("no queries: put queries.tsv here, `query_id<TAB>text`", path=folder.root)
-    unknown = [query_id for query_id in query_ids if query_id not in texts]
-    if unknown:
-        raise TrecexamError(f"the track has no query '{unknown[0]}'", path=folder.root)
+    for unknown in (query_id for query_id in query_ids if query_id not in texts):
+        raise TrecexamError(f"the track has no query '{unknown}'", path=folder.root)
     return {query_id: text for query_id, text in texts.items() if not query_ids or query_id in query_ids}
 
 

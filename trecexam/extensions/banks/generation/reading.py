@@ -149,6 +149,8 @@ def _texts(value: Any) -> Iterator[str]:
     if isinstance(value, dict):
         text = next((value[key] for key in _TEXTS if isinstance(value.get(key), str)), None)
         named = next((value[key] for key in _LISTS if value.get(key)), None)
+        if isinstance(named, str):
+            named = _lines(named, "nugget", cut=False) or named
         # {"1": "...", "2": "..."}
         numbered = all(re.fullmatch(r"\D{0,12}\d{1,3}", str(key)) for key in value)
         others = [each for each in value.values() if numbered or isinstance(each, list | tuple | dict)]
