@@ -54,8 +54,7 @@ def create(
     """
     refuse_code(settings.metric, root, trusted=trust_code)
     if settings.name not in _places():
-        known = sorted(_places())
-        hint = did_you_mean(settings.name, known, f"known here: {', '.join(known)}")
+        hint = did_you_mean(settings.name, _places(), f"known here: {', '.join(sorted(_places()))}")
         raise GraderError(
             f"no grader '{settings.name}'; {hint}; one of another package needs `pip install` of that package"
         )

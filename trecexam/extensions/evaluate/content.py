@@ -43,19 +43,17 @@ _TEXTS = {
     "queries": (_QUERY_ID, ("text", "query", "title")),
     "passages": ((*_DOC_ID, "id"), ("text", "contents", "segment")),
 }
-#: The method of every library's data frames: the Arrow PyCapsule interface.
-_FRAME = "__arrow_c_stream__"
 #: The path of errors in rows.
 _NO_FILE = ""
 
 
 @contextmanager
-def _argument(name: str, remedy: str = "") -> Iterator[None]:
-    """Raise errors as TrecexamErrors that name the argument of a call, and its row, or a file."""
+def _argument(name: str, remedy: str = "", file: Path | None = None) -> Iterator[None]:
+    """Raise errors as TrecexamErrors that name the argument of a call and its row, or a file."""
     try:
         yield
     except ConversionError as error:
-        if error.path == _NO_FILE:
+        if error.path in (_NO_FILE, str(file)):
             raise TrecexamError(f"{name}: row {error.line}: {error.reason}{remedy}") from None
         raise TrecexamError(error.reason, path=error.path, line=error.line) from None
     except (ValueError, orjson.JSONEncodeError) as error:
@@ -110,15 +108,12 @@ def bank_files(data: Any, folder: Path) -> tuple[Path, ...]:
     if data is None:
         return tuple(paths)
     file = folder / "bank.jsonl"
-    with _argument("bank"):
+    with _argument("bank", file=file):
         if isinstance(data, list) and data and all(isinstance(item, Item) for item in data):
             converters.write(data, file, "bank")
         else:
             _write_lines(file, map(_bank_line, _rows(_flat(data, "query_id", "items"))))
-        try:
-            list(read_bank(file, lambda _: None))
-        except ConversionError as error:
-            raise ConversionError(_NO_FILE, error.line, error.reason) from None
+        list(read_bank(file, lambda _: None))
     return (file,)
 
 
@@ -127,8 +122,7 @@ def run_files(runs: Any) -> dict[str, bytes]:
 
     Files get the names that a track gives them.
     """
-    is_folder = _is_path(runs) and Path(runs).is_dir()
-    paths, runs = _paths_or_content(files_in(Path(runs)) if is_folder else runs)
+    paths, runs = _paths_or_content(files_in(Path(runs)) if _is_path(runs) and Path(runs).is_dir() else runs)
     forms = "{\"NAME\": run}, a folder, a list of files, or rows of all runs with a column 'run'"
     with _argument("runs", f"; give {forms}"):
         if isinstance(runs, Mapping | list) and not runs:
@@ -186,7 +180,7 @@ def _paths_or_content(data: Any) -> tuple[list[Path], Any]:
     """
     if _is_path(data):
         return [Path(data)], None
-    if isinstance(data, Mapping) or hasattr(data, _FRAME) or not isinstance(data, Iterable):
+    if isinstance(data, Mapping) or hasattr(data, "__arrow_c_stream__") or not isinstance(data, Iterable):
         return [], data
     data = list(data)
     are_paths = data and all(map(_is_path, data))
@@ -195,7 +189,7 @@ def _paths_or_content(data: Any) -> tuple[list[Path], Any]:
 
 def _rows(data: Any) -> Rows:
     """Return the rows of a data frame, of dicts or of records; at least one."""
-    if hasattr(data, _FRAME):
+    if hasattr(data, "__arrow_c_stream__"):
         import pyarrow as pa
 
         try:

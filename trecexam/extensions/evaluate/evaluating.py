@@ -135,8 +135,7 @@ def evaluate(
     """
     given: object = grader
     if not isinstance(given, str | Grader | None):
-        what = "class" if isinstance(given, type) else type(given).__name__
-        raise TrecexamError(f"grader: give a grader or its name, not a {what}")
+        raise TrecexamError(f"grader: give a grader or its name, not {given!r:.60}")
     try:
         TrackConfig.model_validate(settings or {})
     except ValidationError as error:

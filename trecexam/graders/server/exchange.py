@@ -161,6 +161,7 @@ class Exchange:
 
     async def _posted(self, request: Request) -> WrittenText:
         server, meter, text = self._server, self._server.meter, request.text
+        chat = server.settings.api == "chat"
         expected = guessed(text) + meter.expected_out(server.new_tokens, short=bool(request.answers))
         now = time.monotonic()
         start = max(now, self._free_at)
@@ -168,7 +169,7 @@ class Exchange:
         await asyncio.sleep(start - now)
         try:
             body = server.body(request, by_regex=self._engine == SGLANG)
-            response = await self._client.post(server.path, body)
+            response = await self._client.post("chat/completions" if chat else "completions", body)
         except PassingError as error:
             if error.wait is not None and error.wait <= PATIENCE:
                 # It is told to one, and meant for all.
@@ -178,7 +179,7 @@ class Exchange:
         if used != (None, None):
             self._free_at += self._seconds(sum(n or 0 for n in used)) - self._seconds(expected)
         try:
-            answer = written(response, chat=server.settings.api == "chat")
+            answer = written(response, chat=chat)
         except PassingError:
             if used != (None, None):
                 # Of no use, and paid for.

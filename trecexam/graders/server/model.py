@@ -91,10 +91,6 @@ class Server:
         self.new_tokens = settings.max_new_tokens or settings.server_tokens
         self.meter = Meter(settings)
 
-    @property
-    def path(self) -> str:
-        return "chat/completions" if self.settings.api == "chat" else "completions"
-
     def decoding(self, answers: Iterable[Sequence[str]] = ()) -> dict[str, Any]:
         """Return settings that can change an answer; with `structured` the permitted ones are among them.
 
