@@ -59,7 +59,7 @@ def test_labels_scores_and_qrels_are_written(track: Path, capsys: Capture) -> No
     assert labels(track) == EM
     assert {(q, d): int(label) for q, d, label in rows(track, "labels")} == EM
     for version in (9, 10):
-        assert takes(check_file(got / "labels.qrels", "qrels"), version)
+        assert takes(check_file(got / "labels.qrels", "qrels").findings, version)
     values = {tuple(row[:3]): float(row[3]) for row in rows(track, "scores")}
     assert list(dict.fromkeys(measure for _, measure, _ in values)) == ["P@2", "Success@5", "AP", "nDCG@5"]
     assert values["one", "P@2", "q2"] == values["one", "AP", "q2"] == values["two", "AP", "q1"] == 0.5

@@ -271,7 +271,7 @@ ERRORS = [
     ({"runs": {"a": {"q9": {"d": 1}}}}, "run 'a': none of its queries"),
     ({"measures": ["nDGC@10"]}, "nDGC"),
     ({"measures": []}, "^measures: name at least one"),
-    ({"grader": HashGrader}, "grader: give a grader or its name, not a class"),
+    ({"grader": HashGrader}, "grader: give a grader or its name, not <class"),
     ({"measures": ["Cover(rel=4,weights='importance')@20"]}, "needs items with an importance"),
     ({"settings": {"track": {"depths": 3}}}, "settings: track.depths: "),
     ({"grader": "embeding"}, "embeding"),
