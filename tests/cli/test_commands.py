@@ -289,3 +289,26 @@ def test_init_rejects_a_file_of_a_clearly_different_format(
     text = err(capsys, "init", tmp_path / "made", f"--{option}", init_files[other])
     assert text.startswith(f"trecexam: {init_files[other]}: {reason}")
     assert not (tmp_path / "made").exists()
+
+
+def test_init_accepts_matching_files_and_files_of_ambiguous_format(
+    init_files: dict[str, Path], capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    for option, path in init_files.items():
+        text = err(capsys, "init", tmp_path / option, f"--{option}", path, status=0)
+        assert "looks like" not in text
+    lines = {
+        # Nuggets with the query's text; {"id", "text"} are queries or passages; answers are runs.
+        "queries": ['{"qid": "q1", "query": "what?", "nuggets": [{"text": "a"}]}',
+                    '{"id": "q", "text": "t"}'],
+        "runs": ['{"query_id": "q1", "run_id": "r", "text": "an answer"}', "q1 Q0 d1 x 3 run", "junk",
+                 '{"question_id": "b1", "question": "why?", "answer": "so", "run_id": "r"}'],
+        "recorded": ["q1 0 d1 2"],
+        "qrels": ["q1 Q0 d1 3 0.9 run", "q1 facet/1 d1 2"],
+    }  # fmt: skip
+    for option, examples in lines.items():
+        for number, line in enumerate(examples):
+            path = tmp_path / f"{option}{number}.txt"
+            path.write_text(line + "\n")
+            made = tmp_path / f"{option}{number}"
+            assert "looks like" not in err(capsys, "init", made, f"--{option}", path, status=0)
