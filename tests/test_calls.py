@@ -96,11 +96,6 @@ def test_every_call_is_documented_and_defined_in_the_class_that_has_it(
         assert "self" in inspect.signature(call).parameters
 
 
-def test_a_wrong_argument_is_an_error_with_the_name_of_the_call(small_track: Path) -> None:
-    with trecexam.open_track(small_track) as track, pytest.raises(TypeError, match=r"agreement\(\) got an"):
-        track.agreement(foo=1)  # type: ignore[call-arg]
-
-
 #: Names of extensions that are words of the core's own.
 WORDS = frozenset({"banks", "check", "cluster", "items", "pack", "page", "support"})
 #: Where the core names an extension all the same: the public names `trecexam.evaluate` and

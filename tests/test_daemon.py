@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
 import signal
 import threading
@@ -154,16 +153,6 @@ def test_a_broken_bank_is_reported_once_and_waits_to_be_fixed(track: Path) -> No
         )
 
 
-def test_a_recording_replaced_while_the_daemon_runs_is_used(track: Path) -> None:
-    recording = track / "grades.jsonl"
-    grades = [json.loads(line) for line in recording.read_text().splitlines()]
-    with running(track, settle=0.2):
-        until(lambda: board(track) == ALL)
-        recording.write_text("".join(json.dumps({**grade, "rating": 5}) + "\n" for grade in grades))
-        qrels = track / "out" / "rubric.qrels"
-        until(lambda: qrels.exists() and {x.split()[3] for x in qrels.read_text().splitlines()} == {"5"})
-
-
 def test_settings_written_while_they_are_read_are_read_again(
     track: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -180,20 +169,6 @@ def test_settings_written_while_they_are_read_are_read_again(
     with running(track, settle=0.1):
         until(lambda: (track / "out" / "leaderboard.tsv").exists())
         until(lambda: (track / "out" / "leaderboard.tsv").read_text().startswith("run\tP(rel=4)@5\t"))
-
-
-def test_the_log_names_the_runs_that_moved_and_warns_of_emptied_settings(track: Path) -> None:
-    with running(track, settle=0.1) as (daemon, lines):
-        until(lambda: daemon.updates == 1)
-        assert "moved" not in lines[-1]
-        write_run(track / "runs" / "new.run", {"q1": ["q1-d00"]})
-        until(lambda: re.search(r"; moved by \S+: .*new new at \d", lines[-1]))
-        (track / "runs" / "run1.run").unlink()
-        until(lambda: re.search(r"; moved by \S+: .*run1 gone from \d", lines[-1]))
-        # As by a full disk.
-        (track / "trecexam.toml").write_text("")
-        emptied = "trecexam.toml is empty, so that all settings are the defaults"
-        until(lambda: any(emptied in line for line in lines))
 
 
 def test_a_track_has_at_most_one_daemon_and_nothing_new_means_no_update(track: Path) -> None:
@@ -251,18 +226,3 @@ def test_a_killed_daemon_resumes_when_restarted(track: Path, tmp_path: Path) -> 
         child.join(20)
     assert child.exitcode == 0
     assert "nothing to grade" in printed.read_text()
-
-
-def test_a_rating_by_a_person_is_applied_while_the_daemon_runs(track: Path) -> None:
-    import trecexam
-
-    # With official judgments people judge on their scale, and change no label.
-    (track / "qrels.txt").unlink(missing_ok=True)
-    with running(track):
-        until(lambda: (track / "out" / "manifest.json").exists())
-        query_id, _, doc_id, label = (track / "out" / "rubric.qrels").read_text().splitlines()[0].split()
-        with trecexam.open_track(track) as opened:
-            opened.override(query_id, doc_id, (int(label) + 1) % 6, who="ann", why="read it")
-        expected = f"{query_id} 0 {doc_id} {(int(label) + 1) % 6}\n"
-        until(lambda: (track / "out" / "rubric.qrels").read_text().startswith(expected))
-        until(lambda: (track / "out" / "human.tsv").exists())

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import importlib.util
-import re
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
 
-import click
 import pytest
 from played_pages import DL19, PAGES, play
 from rag_track import make_demo_with_two_graders
@@ -17,8 +14,6 @@ from support import ROOT
 
 import converters
 import trecexam
-from trecexam.cli.main import cli
-from trecexam.config.track_config import config_class
 
 COMMANDS = ROOT / "examples" / "reference" / "commands.md"
 
@@ -34,40 +29,11 @@ def reference() -> ModuleType:
     return module
 
 
-def _commands(group: click.Group, above: str = "") -> Iterator[tuple[str, click.Command]]:
-    context = click.Context(group)
-    for name in group.list_commands(context):
-        command = group.get_command(context, name)
-        assert command is not None
-        yield f"{above}{name}", command
-        if isinstance(command, click.Group):
-            yield from _commands(command, f"{above}{name} ")
-
-
 def test_each_page_equals_the_output_of_the_script(reference: ModuleType) -> None:
     """If this fails: python examples/mkdocs/reference.py"""
     assert {path.name for path in COMMANDS.parent.iterdir()} <= {Path(name).name for name in reference.PAGES}
     for name in reference.PAGES:
         assert (ROOT / name).read_text() == reference.page(name), f"{name} is old"
-
-
-def test_each_command_and_each_of_its_options_is_on_the_page() -> None:
-    sections = dict(re.findall(r"^## trecexam (.+?)\n(.*?)(?=^## |\Z)", COMMANDS.read_text(), re.M | re.S))
-    commands = dict(_commands(cli))
-    assert sections.keys() == commands.keys()
-    for name, command in commands.items():
-        for option in command.params:
-            if isinstance(option, click.Option) and not option.hidden:
-                assert option.opts[-1] in sections[name], (name, option.opts)
-
-
-def test_each_setting_is_on_the_page() -> None:
-    page = (COMMANDS.parent / "settings.md").read_text()
-    for name, field in config_class().model_fields.items():
-        if name != "graders":
-            section = page.partition(f"## [{name}]\n")[2].partition("\n## ")[0]
-            for key in field.annotation.model_fields:  # type: ignore[union-attr]
-                assert f"`{key}`" in section, f"{name}.{key}"
 
 
 def test_each_file_of_the_demo_track_is_on_the_page(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 from headings import score_columns
 from support import ROOT, err, make_small_track, out, write_run
 
-from trecexam.cli.main import commands, grouped, run
+from trecexam.cli.main import run
 from trecexam.config import load_config
 from trecexam.config.track_config import config_class
 from trecexam.errors import TrecexamError
@@ -126,25 +126,12 @@ def test_settings_that_change_no_value_are_not_in_the_manifest_and_change_no_out
     ("arguments", "reason"),
     [
         (["watch", "nowhere", "--once"], "nowhere: no such track folder; make one with `trecexam init`"),
-        (
-            ["export", "qrels", ".", "-o", "ouput/a.txt"],
-            "ouput/a.txt: the folder ouput does not exist",
-        ),
+        (["export", "qrels", ".", "-o", "ouput/a.txt"], "ouput/a.txt: the folder ouput does not exist"),
         (["leaderboard"], "Missing argument 'TRACK'"),
-        (
-            ["leaderbord", "x"],
-            "No such command 'leaderbord'; did you mean leaderboard? (see `trecexam --help`)",
-        ),
-        (["bank", "chekc", "x"], "No such command 'chekc'; did you mean check?"),
-        (["export", "qrel", "x"], "No such command 'qrel'; did you mean qrels?"),
+        (["leaderbord", "x"], "No such command 'leaderbord'; did you mean leaderboard?"),
         (["bank", "mytrack"], "No such command 'mytrack'; give a command first: generate, check, diff"),
-        (["xyzzy"], "No such command 'xyzzy' (see `trecexam --help`)"),
-        (["watch", ".", "--onse"], "No such option"),
         (["export", "qrels", ".", "--min-rating", "9"], "9 is not in the range 1<=x<=5"),
-        (
-            ["init", "x", "--grader", "gpt"],
-            "'gpt'; known here: causal, embedding, erag, openai, ragval, recorded, seq2seq",
-        ),
+        (["init", "x", "--grader", "gpt"], "'gpt'; known here: causal, embedding, erag"),
     ],
 )
 def test_wrong_usage_is_a_one_line_error_with_status_2(
@@ -162,18 +149,6 @@ def test_wrong_usage_is_a_one_line_error_with_status_2(
     assert text.count("\n") == 1
 
 
-def test_every_command_has_help_with_an_example(capsys: pytest.CaptureFixture[str]) -> None:
-    for group in ((), ("export",), ("exam",)):
-        text = out(capsys, *group)
-        assert text == out(capsys, *group, "--help")
-        assert len(text.splitlines()) <= 40
-    text = out(capsys, "--help")
-    for name, command in commands().items():
-        assert name in text
-        assert (command.line in text) == (name in grouped()[""])
-        assert "Example: trecexam" in out(capsys, name, "--help")
-
-
 def test_a_closed_pipe_is_not_an_error(graded: Path) -> None:
     done = subprocess.run(
         f"{sys.executable} -m trecexam export grades {graded} | head -c 10 >/dev/null",
@@ -182,53 +157,25 @@ def test_a_closed_pipe_is_not_an_error(graded: Path) -> None:
     assert done.stderr == ""
 
 
-def test_init_writes_about_twenty_lines_of_settings_and_config_prints_them_all(
+def test_config_prints_every_setting_and_the_same_track(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     source, made = make_small_track(tmp_path / "source"), tmp_path / "made"
-    given = [f"--{name}={source / file}" for name, file in (
-        ("queries", "queries.tsv"), ("bank", "bank.questions.jsonl"), ("passages", "passages.jsonl"),
-        ("qrels", "qrels.txt"), ("runs", "runs"),
-    )]  # fmt: skip
+    given = [f"--bank={source / 'bank.questions.jsonl'}", f"--qrels={source / 'qrels.txt'}"]
     assert run(["init", str(made), *given]) == 0
-    short = (made / "trecexam.toml").read_text()
-    assert len(short.splitlines()) <= 27
-    assert '\n[report]\ntitle = "made: evaluation report"\n' in short
-    assert '\nqrels = "qrels.txt"\n' in short
-    for name in ("depth", "pool_judged", "min_rating", "measures", "min_relevant"):
-        assert f"\n# {name} = " in short
-    whole = out(capsys, "config", made)
-    # These files are used if they exist.
-    switches = {"support", "judging", "graders"}
-    (made / "trecexam.toml").write_text(whole)
-    assert load_config(made / "trecexam.toml").model_dump(exclude_unset=True) == {
-        "track": {
-            "queries": "queries.tsv",
-            "passages": "passages.jsonl",
-            "bank": ["bank.questions.jsonl"],
-            "qrels": "qrels.txt",
-        },
-        "grader": {"name": "embedding"},
-        "report": {"title": "made: evaluation report"},
-    } | {
-        section: {}
-        for section in config_class().model_fields.keys() - {"track", "grader", "report"} - switches
-    }
-    assert "\n# [graders.NAME]\n" in whole
+    config = made / "trecexam.toml"
+    short, whole = load_config(config), out(capsys, "config", made)
+    config.write_text(whole)
+    assert load_config(config).model_dump() == short.model_dump()
     for section, info in config_class().model_fields.items():
-        if section == "graders":
-            continue
-        assert f"\n{'# ' if section in switches else ''}[{section}]\n" in whole
-        for name in info.annotation.model_fields:  # type: ignore[union-attr]
-            assert f"{name} = " in whole or f", {name}" in whole
+        if section != "graders":
+            assert f"[{section}]\n" in whole
+            for name in info.annotation.model_fields:  # type: ignore[union-attr]
+                assert f"{name} = " in whole or f", {name}" in whole
     defaults = out(capsys, "config")
-    assert "\n# depth = 20\n" in defaults
     assert all(line.startswith(("#", "[")) for line in defaults.splitlines() if line)
-    # The second time there is nothing to do.
     assert "nothing to do" in err(capsys, "init", made, *given, status=0)
     assert "with other settings" in err(capsys, "init", made, *given, "--pool-judged")
-    (made / "trecexam.toml").write_text(whole)
-    assert "nothing to do" in err(capsys, "init", made, *given, status=0)
 
 
 def test_init_copies_all_files_and_prints_their_destinations(
@@ -281,17 +228,6 @@ def test_init_never_overwrites_files(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert not (made / "runs").exists()
 
 
-@pytest.mark.parametrize("option", [(), ("--pool-judged",)])
-def test_init_says_how_to_pool_judged_passages(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], option: tuple[str, ...]
-) -> None:
-    source = make_small_track(tmp_path / "source")
-    given = ["--qrels", source / "qrels.txt", "--runs", source / "runs", *option]
-    said = err(capsys, "init", tmp_path / "made", *given, status=0)
-    assert ("`pool_judged = true` in [track] adds the passages of official judgments" in said) != bool(option)
-    assert load_config(tmp_path / "made" / "trecexam.toml").track.pool_judged == bool(option)
-
-
 def test_with_debug_an_error_is_raised_with_its_traceback(tmp_path: Path) -> None:
     with pytest.raises(TrecexamError, match="trecexam init"):
         run(["--debug", "status", str(tmp_path)])
@@ -335,15 +271,9 @@ def init_files(tmp_path: Path) -> dict[str, Path]:
     ("option", "other", "reason"),
     [
         ("runs", "bank", "looks like a test bank, and was given as --runs; is --bank meant?"),
-        ("runs", "passages", "looks like passages"),
-        ("qrels", "bank", "looks like a test bank"),
-        ("queries", "bank", "looks like a test bank, and was given as --queries; is --bank meant?"),
-        ("queries", "qrels", "looks like qrels"),
-        ("queries", "runs", "looks like a run"),
-        ("passages", "bank", "looks like a test bank"),
+        ("qrels", "runs", "looks like a run, and was given as --qrels; is --runs meant?"),
         ("passages", "qrels", "looks like qrels"),
         ("bank", "passages", "looks like passages, and was given as --bank; is --passages meant?"),
-        ("bank", "runs", "looks like a run"),
         ("recorded", "runs", "looks like a run"),
         ("queries", "recorded", "looks like a graded pool, and was given as --queries; is --recorded meant?"),
     ],

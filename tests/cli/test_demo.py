@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
 import shutil
 from pathlib import Path
 
 import pytest
-from support import ROOT, Terminal, err, out, write_run
+from support import ROOT, Terminal, err
 
 import trecexam
 from trecexam.cli.main import run
@@ -74,24 +73,6 @@ def test_each_recipe_of_the_readme_prints_what_it_shows(
         assert table.splitlines() in printed
 
 
-def test_the_demo_has_columns_without_a_prefix_and_two_notes(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run(["demo", str(tmp_path / "d")]) == 0
-    printed = capsys.readouterr()
-    header = printed.out.splitlines()[0].split("\t")
-    assert [name for name in header if not name.endswith(".stderr")] == [
-        *("run", "queries", "Cover(rel=4)@10", "P(rel=4)@10", "nDCG@10"),
-    ]
-    made, summary, *notes, _, report, _ = printed.err.partition("next:")[0].split("\n")
-    assert made.startswith("created ")
-    assert summary.startswith("7 runs; 1,764 cells graded; ")
-    assert report.startswith("report: ")
-    assert [note.split(" ")[0] for note in notes] == ["title-only", "values"]
-    assert printed.err.count("title-only") == 1
-    assert not list((tmp_path / "d").rglob("support*"))
-
-
 def test_the_rag_demo_has_the_four_graders_of_a_rag_track_and_needs_no_network(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -102,9 +83,6 @@ def test_the_rag_demo_has_the_four_graders_of_a_rag_track_and_needs_no_network(
     demo = tmp_path / "d"
     assert run(["demo", "--rag", str(demo)]) == 0
     printed = capsys.readouterr()
-    said = [line.removeprefix("note: ") for line in printed.err.splitlines()]
-    assert len(said) == len(set(said))
-    assert printed.err.count("umbrela, rubric: title-only") == 1
     header, *lines = printed.out.splitlines()
     rows = {
         line.split("\t")[0]: dict(zip(header.split("\t"), line.split("\t"), strict=True)) for line in lines
@@ -143,19 +121,6 @@ def test_a_second_demo_prints_the_same_and_changes_no_file(
     (demo / "runs" / "dense.run").unlink()
     assert [path.name for path in trecexam.make_demo_track(demo)] == ["dense.run"]
     assert (demo / "qrels.txt").read_text() == "q01 0 heat-pump-01 1\n"
-
-
-def test_all_passages_of_the_demo_have_grades_for_any_run(
-    demo: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    doc_ids = sorted(json.loads(line)["docid"] for line in (demo / "passages.jsonl").read_text().splitlines())
-    query_ids = [line.split("\t")[0] for line in (demo / "queries.tsv").read_text().splitlines()]
-    settings = (demo / "trecexam.toml").read_text()
-    (demo / "trecexam.toml").write_text(settings.replace("depth = 10", "depth = 96"))
-    write_run(demo / "runs" / "all.run", dict.fromkeys(query_ids, doc_ids))
-    assert "\nall\t" in out(capsys, "demo", demo)
-    with trecexam.open_track(demo) as track:
-        assert (track.grading.counts().cells, track.grading.counts().missing) == (4656, 0)
 
 
 @pytest.mark.parametrize("name", ["trecexam.toml", "passages.jsonl"])

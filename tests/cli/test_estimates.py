@@ -64,8 +64,9 @@ def test_each_command_counts_the_prompts_of_a_local_model_and_stores_nothing(
     assert run([*command, "--estimate"]) == 0
     printed = capsys.readouterr()
     header, row = (line.split("\t") for line in printed.out.splitlines())
-    assert header == ["prompts", "tokens_in", "tokens_out", "tokens_out_at_most", "cost", "cost_at_most"]
-    assert row == [str(n), *[""] * 5]
+    tokens, money = ["tokens_in", "tokens_out", "tokens_out_at_most"], ["cost", "cost_at_most"]
+    assert header == ["prompts", *tokens, *money, "calls", "calls_at_most"]
+    assert row == [str(n), *[""] * 7]
     assert [name for name in sorted(path.name for path in root.iterdir()) if name != ".trecexam"] == before
     kept = root / ".trecexam" / "generated.jsonl"
     assert not kept.exists() or not kept.read_bytes()

@@ -67,15 +67,10 @@ def test_two_files_of_one_role_are_named_and_nothing_is_made(
 ) -> None:
     (folder / "qrels" / "train.tsv").write_text(TRAIN)
     (folder / "more.jsonl").write_text(BEIR["queries.jsonl"])
-    said = []
-    for words in ((), ("--queries", "beir/queries.jsonl")):
-        said += err(capsys, "init", "track", "--from", "beir", *words).splitlines()
-    assert said == [
+    assert err(capsys, "init", "track", "--from", "beir") == (
         "trecexam: beir: 2 files can be the queries: more.jsonl, queries.jsonl; choose one: "
-        "--queries beir/more.jsonl",
-        "trecexam: beir: 2 files can be the qrels: qrels/test.tsv, qrels/train.tsv; choose one: "
-        "--qrels beir/qrels/test.tsv",
-    ]
+        "--queries beir/more.jsonl\n"
+    )
     assert not Path("track").exists()
     lines = init_messages(
         capsys, "--from", "beir", "--queries", "beir/queries.jsonl", "--qrels", "beir/qrels/train.tsv"
@@ -102,15 +97,6 @@ def test_pipes_devices_and_dead_links_are_left_out_by_name(
     assert "left out runs/pipe.run: a pipe or a device" in lines
     assert "left out runs/zero.run: a pipe or a device" in lines
     assert len(TrackFolder.open(Path("track")).run_files()) == 2
-
-
-def test_files_named_by_options_take_precedence_over_the_folder(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    lines = init_messages(capsys, "--from", "beir", "--runs", "beir/runs/other.run")
-    assert "left out runs/bm25.tsv: --runs is given" in lines
-    assert "took runs/other.run as runs: an option names it" in lines
-    assert [path.name for path in Path("track/runs").iterdir()] == ["other.run"]
 
 
 def test_a_track_is_no_source_of_files_and_neither_is_the_out_of_one_inside(
@@ -152,20 +138,6 @@ def test_a_downloaded_rag_track_is_set_up_with_its_graders(
     assert [found.role for found in look_into(download, but=track)] == roles
     assert run(["init", str(track), "--from", str(download), "--rag", "--link"]) == 0
     assert list(TrackFolder.open(track).config.graders) == ["nuggets", "support", "umbrela", "rubric"]
-
-
-def test_ambiguous_files_are_read_as_the_option_that_named_them(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for option, file, meant in (
-        ("queries", "corpus.jsonl", "looks like passages, and was given as --queries; is --passages meant?"),
-        ("passages", "queries.jsonl", "looks like queries, and was given as --passages; is --queries meant?"),
-        ("qrels", "runs/bm25.tsv", "looks like a run, and was given as --qrels; is --runs meant?"),
-        ("runs", "qrels/test.tsv", "looks like qrels, and was given as --runs; is --qrels meant?"),
-    ):
-        assert meant in err(capsys, "init", "track", f"--{option}", str(folder / file))
-    shown = err(capsys, "convert", "beir/runs/bm25.tsv", "x.qrels", "--from", "qrels")
-    assert "the file looks like 'run': --from run" in shown
 
 
 def test_umbrela_judgments_grade_by_text(tmp_path: Path) -> None:
@@ -225,23 +197,8 @@ def test_run_metadata_is_stored_and_written_again(tmp_path: Path, monkeypatch: p
     assert converters.read(annotated).metadata == "tag: mine"
 
 
-def test_a_broken_bank_line_is_named_with_what_to_do(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("bank.jsonl").write_text('{"query_id": "q1", "question": "?"}\n{"query_id": "q1"\n')
-    following = err(capsys, "init", "a track", "--bank", "bank.jsonl", status=0).splitlines()[-1]
-    assert following.startswith("next: mend a track/bank.jsonl:2: not valid JSON")
-    assert following.endswith(", then: trecexam watch 'a track' --once")
-    said = err(capsys, "watch", "a track", "--once")
-    assert "a track/bank.jsonl:2: not valid JSON" in said
-    assert "mend the line; `trecexam bank check 'a track/bank.jsonl'` names all such lines" in said
-    assert run(["bank", "check", "a track/bank.jsonl"]) == 1
-
-
-@pytest.mark.parametrize("whole_folder", [True, False])
 def test_a_file_that_is_no_run_is_named_with_its_line_as_watch_does(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], *, whole_folder: bool
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     files = {
         "good.run": b"q1 Q0 q1-d00 1 2.0 good\n",
@@ -253,11 +210,9 @@ def test_a_file_that_is_no_run_is_named_with_its_line_as_watch_does(
     folder.mkdir()
     for name, content in files.items():
         (folder / name).write_bytes(content)
-    given = [folder] if whole_folder else sorted(folder.iterdir())
-    options = [word for path in given for word in ("--runs", str(path))]
     small, root = make_small_track(tmp_path / "small"), tmp_path / "track"
-    options += ["--bank", str(small / "bank.questions.jsonl"), "--passages", str(small / "passages.jsonl")]
-    shown = err(capsys, "init", root, *options, status=0)
+    options = ["--bank", small / "bank.questions.jsonl", "--passages", small / "passages.jsonl"]
+    shown = err(capsys, "init", root, "--runs", folder, *options, status=0)
     named = [line for line in shown.splitlines() if line.startswith("rejected: ")]
     assert [line.split(": ")[1] for line in named] == ["runs/noise:1", "runs/wide.run:1", "runs/words.run:2"]
     assert "a NUL byte" in named[0]

@@ -12,7 +12,6 @@ from support import printed, tsv_table, write_run
 
 import trecexam
 from trecexam.cli.main import run
-from trecexam.errors import TrecexamError
 
 DEPTH = 8
 
@@ -96,24 +95,6 @@ def test_official_means_are_those_of_ir_measures(root: Path) -> None:
             assert score.mean == pytest.approx(sum(values) / 3)
 
 
-def test_the_plan_has_every_unjudged_passage_of_the_first_ranks(
-    root: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    holes = {
-        (query_id, doc_id)
-        for by_query in rankings(root).values()
-        for query_id, doc_ids in by_query.items()
-        for doc_id in doc_ids[:DEPTH]
-    } - labels(root).keys()
-    out, said = printed(capsys, "judge", "plan", root, "--assessors", "ada,bob", "--overlap", "100%")
-    assert f"{len(holes)} passages, each for two people: {2 * len(holes)} tasks for 2 assessors" in said
-    assert f"`trecexam judge import {root} FILE`" in said
-    assert [(row["tasks"], row["shared"]) for row in tsv_table(out)] == [(str(len(holes)),) * 2] * 2
-    planned = tsv_table((root / "judging.tsv").read_text())
-    for name in ("ada", "bob"):
-        assert {(row["query_id"], row["doc_id"]) for row in planned if row["assessor"] == name} == holes
-
-
 def test_fill_adds_the_judgments_of_people_and_leaves_other_holes(
     root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -134,67 +115,3 @@ def test_fill_adds_the_judgments_of_people_and_leaves_other_holes(
     assert "2 judgments by people of this track, and 0 new lines" in said
     n_holes = sum(int(row["holes"]) for row in tsv_table(printed(capsys, "fill", root, "--dry-run")[0]))
     assert f"not filled: {n_holes} holes that no grader rated" in said
-    assert f"trecexam bank generate {root}; " in said
-    assert "; `--by learned` fills without one" in said
-    for options in (["--by", "grader"], ["--map", "identity"], ["--as-unjudged"]):
-        assert "no test bank: put bank" in printed(capsys, "fill", root, "-o", merged, *options, status=2)[1]
-
-
-def test_a_grader_with_a_bank_answers_before_one_without(
-    with_bank: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    expected = printed(capsys, "holes", with_bank)[0]
-    sections = "".join(
-        f'[graders.{name}]\nkind = "rubric"\nname = "recorded"\nrecorded = "grades.jsonl"\n'
-        f'bank = ["{bank}"]\nwrite_bank = "nuggets"\n'
-        for name, bank in (("waits", "bank.later.jsonl"), ("rubric", "bank.questions.jsonl"))
-    )
-    config = with_bank / "trecexam.toml"
-    config.write_text(config.read_text().split("[grader]")[0] + sections)
-    assert printed(capsys, "holes", with_bank)[0] == expected
-    (with_bank / "bank.questions.jsonl").unlink()
-    assert "no test bank" in printed(capsys, "leaderboard", with_bank, status=2)[1]
-    kept = ("run", "query_id", "unjudged", f"Judged@{DEPTH}")
-    for found, other in zip(
-        tsv_table(printed(capsys, "holes", with_bank)[0]), tsv_table(expected), strict=True
-    ):
-        assert [found[name] for name in kept] == [other[name] for name in kept]
-    printed(capsys, "leaderboard", with_bank, "--official")
-
-
-def test_commands_that_need_grades_say_how_to_get_a_bank_and_status_shows_what_there_is(
-    root: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    needed = f"trecexam bank generate {root}; `leaderboard` and `compare` need none with --official"
-    for words in (
-        ("watch", root, "--once"),
-        ("leaderboard", root),
-        ("correlate", root),
-        ("export", "qrels", root),
-    ):
-        (said,) = printed(capsys, *words, status=2).err.splitlines()
-        assert "no test bank: put bank.<name>.jsonl here" in said
-        assert needed in said
-    n_runs = len(rankings(root))
-    (root / "runs" / "bad.run").write_text("no run\n")
-    shown = printed(capsys, "status", root)
-    values = {row["name"]: row["value"] for row in tsv_table(shown.out)}
-    expected = {"queries": "3", "items": "0", "cells": "0", "rejected": "1 file", "runs": str(n_runs)}
-    assert {name: values[name] for name in expected} == expected
-    assert int(values["official_judgments"]) > 0
-    assert "no test bank: put bank.<name>.jsonl here" in shown.err.splitlines()[0]
-
-
-def test_learning_needs_passages_and_init_says_what_needs_none(
-    root: Path, with_bank: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert "no passages: put passages.jsonl here" in printed(capsys, "learn", root, status=2)[1]
-    new = tmp_path / "new"
-    said = printed(capsys, "init", new, "--qrels", with_bank / "qrels.txt", "--runs", with_bank / "runs")[1]
-    following = (
-        f"on runs and judgments alone: trecexam holes {new}; with a test bank: trecexam watch {new} --once"
-    )
-    assert said.splitlines()[-1] == f"next: {following}"
-    assert len(tsv_table(printed(capsys, "holes", new)[0])) == 16
-    with trecexam.open_track(new) as track, pytest.raises(TrecexamError, match="no test bank"):
-        track.leaderboard()

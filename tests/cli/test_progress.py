@@ -40,21 +40,6 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_a_line_in_ten_seconds_has_the_time_left_by_the_pace_so_far(
-    clock: Clock, lines: Callable[[], list[str]]
-) -> None:
-    with bars.progress() as show:
-        show(Progress(0, 1200))
-        for second in range(1, 31):
-            clock.now += 1
-            show(Progress(4 * second, 1200))
-    assert lines() == [
-        "grading: 40 of 1,200 cells, about 5 minutes left",
-        "grading: 80 of 1,200 cells, about 5 minutes left",
-        "grading: 120 of 1,200 cells, about 4 minutes left",
-    ]
-
-
 def test_the_time_in_which_a_model_is_loaded_is_no_part_of_the_pace(
     clock: Clock, lines: Callable[[], list[str]]
 ) -> None:
@@ -70,17 +55,6 @@ def test_the_time_in_which_a_model_is_loaded_is_no_part_of_the_pace(
     assert first == "asking: 10 of 100 prompts"
     assert second == "asking: 20 of 100 prompts, about 80 s left"
     assert third == "asking: 30 of 100 prompts, about 70 s left"
-
-
-def test_no_time_is_named_before_a_pace_is_known_and_none_when_all_is_done(
-    clock: Clock, lines: Callable[[], list[str]]
-) -> None:
-    with bars.progress() as show:
-        clock.now += 60
-        show(Progress(5, 10))
-        clock.now += 60
-        show(Progress(10, 10))
-    assert lines() == ["grading: 5 of 10 cells", "grading: 10 of 10 cells"]
 
 
 def test_hours_between_two_updates_of_a_daemon_are_no_part_of_the_pace(
@@ -120,27 +94,3 @@ def test_a_terminal_gets_a_bar_for_each_stage_with_the_time_left(
     assert "15/30  steps, about 3 minutes left" in steps
     assert support.lstrip("\r").startswith(("learning (support)", "\x1b"))
     assert "1/9  cells" in support
-
-
-def test_a_model_that_is_loaded_is_named_on_a_terminal_until_the_work_starts(
-    clock: Clock, monkeypatch: pytest.MonkeyPatch, lines: Callable[[], list[str]]
-) -> None:
-    with bars.progress() as show:
-        clock.now += 60
-        show(Progress(0, 40, loading="minilm"))
-    assert lines() == []
-    monkeypatch.setattr(sys, "stderr", Terminal())
-    with bars.progress() as show:
-        show(Progress(0, 40, loading="minilm"))
-        assert sys.stderr.getvalue() == "\rloading minilm ..."
-        show(Progress(20, 40))
-        assert sys.stderr.getvalue().startswith("\rloading minilm ...\r\x1b[K")
-        assert sys.stderr.getvalue().count("loading") == 1
-
-
-@pytest.mark.parametrize(
-    ("seconds", "words"),
-    [(0.2, "1 s"), (119, "119 s"), (150, "2 minutes"), (7199, "120 minutes"), (9000, "2 hours")],
-)
-def test_a_duration_is_as_exact_as_an_estimate(seconds: float, words: str) -> None:
-    assert bars.duration(seconds) == words

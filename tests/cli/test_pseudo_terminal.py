@@ -110,41 +110,6 @@ def test_a_leaderboard_fits_the_terminal_width(
     assert "--wide" in notes
 
 
-@pytest.mark.parametrize("width", [40, 80])
-@pytest.mark.parametrize(
-    "command",
-    [
-        ("correlate",),
-        ("correlate", "--per-query"),
-        ("agreement",),
-        ("compare",),
-        ("correlate", "--thresholds"),
-        ("holes",),
-        ("holes", "--by", "query"),
-        ("simulate",),
-        ("simulate", "--judgments", "--repeats", "2"),
-    ],
-    ids=" ".join,
-)
-@pytest.mark.filterwarnings("ignore:An input array is constant")
-def test_other_tables_fit_the_terminal_width(
-    command: tuple[str, ...], width: int, tracks: dict[str, Path], run_on_terminal: Shown
-) -> None:
-    name, *options = command
-    options = [str(tracks["alike"]), *options]
-    lines = [STYLE.sub("", line) for line in run_on_terminal(name, *options, width=width)]
-    assert len(lines) > 1
-    assert max(map(wcswidth, lines)) <= width
-
-
-def test_wide_shows_all_measures_and_full_names(tracks: dict[str, Path], run_on_terminal: Shown) -> None:
-    lines = run_on_terminal("leaderboard", tracks["alike"], "--wide", width=40)
-    text = STYLE.sub("", "\n".join(lines))
-    assert score_columns(text.split())[:7] == ["rank", *MEASURES]
-    assert all(name in text for name in RUNS["alike"])
-    assert "left out" not in text
-
-
 def test_runs_with_the_same_mean_share_a_rank(tmp_path: Path, run_on_terminal: Shown) -> None:
     track = graded(tmp_path / "t", ["a", "b", "c"])
     (track / "runs" / "b.run").write_text((track / "runs" / "a.run").read_text())
@@ -152,34 +117,3 @@ def test_runs_with_the_same_mean_share_a_rank(tmp_path: Path, run_on_terminal: S
     rank = {row[1]: row[0] for row in rows}
     assert rank["a"] == rank["b"]
     assert set(rank.values()) in ({"1", "2"}, {"1", "3"})
-
-
-def test_holes_on_a_terminal_shows_sums_per_run_and_queries_on_request(
-    tracks: dict[str, Path], run_on_terminal: Shown
-) -> None:
-    lines = [STYLE.sub("", line) for line in run_on_terminal("holes", tracks["hundred"])]
-    assert lines[0] == "sums over all queries"
-    assert lines[1].split() == ["run", "depth", "retrieved", "unjudged", "ungraded", "Judged@8"]
-    assert len(lines) == 102
-    by_query = [
-        STYLE.sub("", line).split() for line in run_on_terminal("holes", tracks["hundred"], "--by", "query")
-    ]
-    assert by_query[0][:2] == ["run", "query_id"]
-    assert len(by_query) == 1 + 100 * 4
-
-
-@pytest.mark.parametrize(("name", "value"), [("NO_COLOR", "1"), ("TERM", "dumb")])
-def test_nothing_is_coloured_when_colour_is_disabled(
-    name: str, value: str, tracks: dict[str, Path], run_on_terminal: Shown, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    coloured = run_on_terminal("leaderboard", tracks["one"])
-    assert STYLE.findall(coloured[0]) == ["\x1b[1m", "\x1b[0m"]
-    monkeypatch.setenv(name, value)
-    plain = run_on_terminal("leaderboard", tracks["one"])
-    assert "\x1b" not in "".join(plain)
-    assert plain == [STYLE.sub("", line) for line in coloured]
-
-
-def test_a_terminal_without_ellipsis_shows_an_escape(tracks: dict[str, Path], run_on_terminal: Shown) -> None:
-    lines = run_on_terminal("leaderboard", tracks["alike"], width=40, encoding="ascii")
-    assert r"\u2026" in split_heading([STYLE.sub("", line) for line in lines])[1][0]

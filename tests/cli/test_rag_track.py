@@ -20,7 +20,7 @@ from forked import start_forked
 from forked import trecexam as trecexam_command
 from rag_track import FILES, answer_as_a_judge, lay_out_two_queries, write_other_responses, writes_a_bank
 from scripted_server import Exchange, Scripted, serving
-from support import ROOT, all_notes, err, out
+from support import ROOT, err, out
 
 import trecexam
 from trecexam.cli.main import run
@@ -193,27 +193,6 @@ def test_a_killed_update_resumes_at_any_stage_and_sends_no_prompt_twice(desk: Pa
         assert len(server.bodies) == n_asked
 
 
-def test_the_settings_have_a_section_for_each_grader(desk: Path) -> None:
-    with serving(answer_as_a_judge) as server:
-        text = (made(server) / "trecexam.toml").read_text()
-    config = tomllib.loads(text)
-    assert config["grader"] == {"name": "openai", "model": "M", "base_url": server.url}
-    assert config["graders"] == {
-        "nuggets": {
-            "unit": "response",
-            "prompt": "NuggetAssign",
-            "bank": ["bank.nuggets.jsonl"],
-            "write_bank": "nuggetizer",
-        },
-        "support": {},
-        "umbrela": {"prompt": "UMBRELA", "pool": "citations"},
-        "rubric": {"bank": ["bank.questions.jsonl"], "write_bank": "questions"},
-    }
-    # The purpose of each section is in a comment.
-    for name, word in zip(NAMES, ("Nuggets:", "Support:", "Retrieval:", "Coverage:"), strict=True):
-        assert f"[graders.{name}]\n# {word}" in text
-
-
 def test_a_given_bank_is_graded_and_no_bank_is_written(
     desk: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -296,26 +275,6 @@ def test_an_estimate_has_a_row_for_each_bank_and_sends_no_prompt(
         assert "without" not in rows[-1]
 
 
-@pytest.mark.slow
-def test_a_watching_daemon_generates_the_banks_too(desk: Path) -> None:
-    with serving(answer_as_a_judge) as server:
-        root = made(server)
-        child = start_forked(trecexam_command, ["watch", "mytrack"], folder=desk, output=desk / "printed")
-        manifest = root / "out" / "manifest.json"
-        while not (manifest.exists() and json.loads(manifest.read_text())["complete"]):
-            assert child.is_alive(), (desk / "printed").read_text()
-            time.sleep(0.1)
-        child.terminate()
-        child.join(60)
-        assert child.exitcode == 0
-        said = (desk / "printed").read_text()
-        assert said.count("bank.nuggets.jsonl is written") == 1
-        n_asked = len(server.bodies)
-        assert n_asked == len(server.seen)
-        assert run(["watch", "mytrack", "--once"]) == 0
-        assert len(server.bodies) == n_asked
-
-
 def test_without_runs_nuggets_are_generated_from_cited_passages(desk: Path) -> None:
     for path in (desk / "runs").glob("*.run"):
         path.unlink()
@@ -341,11 +300,7 @@ def test_with_embedding_only_supported_measures_are_scored_and_the_rest_is_repor
 ) -> None:
     pytest.importorskip("sentence_transformers", reason="the extra `offline` is not installed")
 
-    def errors() -> str:
-        return capsys.readouterr().err
-
     assert run(["init", "mytrack", "--rag", *FILES]) == 0
-    capsys.readouterr()
     lacking = {
         "nuggets": "mytrack: no test bank, and `embedding` cannot write one: put bank.nuggets.jsonl here",
         "umbrela": "mytrack/trecexam.toml: `embedding` cannot grade relevance: name a language model",
@@ -359,13 +314,8 @@ def test_with_embedding_only_supported_measures_are_scored_and_the_rest_is_repor
     assert measures_of(board) == ("support:SupportF1", "support:SupportP", "support:SupportR")
     statuses = json.loads(out(capsys, "status", "mytrack", "--json"))["graders"]
     assert [name for name in NAMES if "unable" in statuses[name]] == [*lacking]
-    # A question for one grader goes to the first grader that can answer it.
-    assert run(["holes", "mytrack"]) == 2
-    assert f"no grader that labels documents can go on; nuggets: {lacking['nuggets']}" in errors()
-    assert run(["correlate", "mytrack"]) == 2
-    assert f"nuggets cannot go on: {lacking['nuggets']}" in errors()
-    assert run(["holes", "mytrack", "--grader", ""]) == 2
-    assert "no grader '' in this track" in errors()
+    said = err(capsys, "holes", "mytrack")
+    assert f"no grader that labels documents can go on; nuggets: {lacking['nuggets']}" in said
 
 
 def test_existing_relevance_labels_replace_a_model(desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -379,43 +329,6 @@ def test_existing_relevance_labels_replace_a_model(desk: Path, capsys: pytest.Ca
     umbrela = tomllib.loads((root / "trecexam.toml").read_text())["graders"]["umbrela"]
     assert umbrela == {"name": "recorded", "recorded": "umbrela.qrels", "pool": "citations"}
     assert float(board_of(capsys, "mytrack")["dense"]["umbrela:nDCG@10"]) > 0
-
-
-@pytest.mark.parametrize(
-    ("words", "reason"),
-    [
-        (("--grader", "ragval"), "'ragval': --rag is for language models and embedding"),
-        (("--recorded", "grades.jsonl"), "with --rag these are labels of relevance (qrels)"),
-    ],
-)
-def test_options_of_a_single_grader_are_rejected(
-    desk: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], reason: str
-) -> None:
-    (desk / "grades.jsonl").write_text('{"query_id": "q", "doc_id": "d", "item_id": "i", "rating": 1}\n')
-    assert reason in err(capsys, "init", "mytrack", "--rag", *FILES, *words)
-    assert not Path("mytrack").exists()
-
-
-def test_the_prompt_option_sets_the_prompt_of_the_rubric_grader(desk: Path) -> None:
-    words = ("--grader", "openai", "--model", "M", "--base-url", "http://host/v1", "--prompt", "Thomas")
-    assert run(["init", "mytrack", "--rag", *FILES, *words]) == 0
-    settings = tomllib.loads(Path("mytrack/trecexam.toml").read_text())
-    assert settings["graders"]["rubric"]["prompt"] == "Thomas"
-    assert "prompt" not in settings["grader"]
-    assert settings["graders"]["umbrela"]["prompt"] == "UMBRELA"
-
-
-@pytest.mark.usefixtures("graded")
-def test_runs_without_the_first_column_are_listed_below_with_a_note(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    people = all_notes(capsys, "leaderboard", "mytrack")
-    note = "2 runs without nuggets:all_score@20 listed below the others, ordered by umbrela:nDCG@10: "
-    assert note in people
-    with trecexam.open_track("mytrack") as track:
-        board = track.leaderboard()
-        ndcg = [row.scores["umbrela:nDCG@10"].mean for row in board.rows][-2:]
-    assert ndcg == sorted(ndcg, reverse=True)
 
 
 def test_a_larger_bank_does_not_change_means_of_graders_without_a_bank(
@@ -439,33 +352,6 @@ def test_a_larger_bank_does_not_change_means_of_graders_without_a_bank(
         with trecexam.open_track(name) as track:
             means.append(track["support"].status()["queries"])
     assert means == [2, 2]
-
-
-def test_without_a_usable_run_the_command_says_so(desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    files = ("--queries", "queries.tsv", "--passages", "passages.jsonl")
-    assert run(["init", "mytrack", "--rag", *files, "--grader", "embedding"]) == 0
-    set_up(Path("mytrack"))
-    assert run(["watch", "mytrack", "--once"]) == 0
-    shown = err(capsys, "leaderboard", "mytrack", status=0)
-    assert "no runs yet: drop some into mytrack/runs" in shown.splitlines()
-    lines = (desk / "runs" / "dense.run").read_text().replace("q0", "z0")
-    (Path("mytrack") / "runs" / "other.run").write_text(lines)
-    assert run(["watch", "mytrack", "--once"]) == 1
-    notes = err(capsys, "leaderboard", "mytrack", status=0).splitlines()
-    assert "no usable run: drop some into mytrack/runs" in notes
-    assert any(line.startswith("rejected: runs/other.run:1: support: none of its queries") for line in notes)
-
-
-def test_responses_without_citations_are_a_note_where_other_graders_score_them(
-    graded: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    first = (graded / "runs/rag-demo.jsonl").read_text().splitlines()[0].replace("rag-demo", "silent")
-    answer = {"references": [], "answer": [{"text": "It cites nothing.", "citations": []}]}
-    (graded / "runs/silent.jsonl").write_text(json.dumps(json.loads(first) | answer) + "\n")
-    said = err(capsys, "watch", "mytrack", "--once", status=0)
-    why = 'runs/silent.jsonl: no citations in it, and `pool` in [graders.umbrela] is "citations"'
-    assert f"{why}; other graders score it" in said
-    assert "lost: file" not in said
 
 
 @pytest.mark.parametrize("again", [("watch", "--once", "--retry-errors"), ("bank", "generate", "--again")])
@@ -503,16 +389,3 @@ def test_bank_answers_that_could_not_be_read_are_asked_for_again_by_what_the_mes
         n_asked = sum(writes_a_bank(prompt) for prompt in server.seen.elements())
         assert run(["bank", "generate", "mytrack", "--grader", "rubric", "--again"]) == 0
         assert sum(writes_a_bank(prompt) for prompt in server.seen.elements()) == n_asked
-
-
-def test_bank_generate_writes_the_bank_of_the_grader_that_has_such_a_prompt(
-    desk: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with serving(answer_as_a_judge) as server:
-        root = made(server)
-        assert run(["bank", "generate", "mytrack"]) == 0
-        assert (root / "bank.questions.jsonl").exists()
-        assert run(["bank", "generate", "mytrack", "--grader", "nuggets"]) == 0
-        assert "vital" in (root / "bank.nuggets.jsonl").read_text()
-        shown = err(capsys, "bank", "generate", "mytrack", "-o", "mytrack/bank.mine.jsonl")
-        assert "name it in `bank` of [graders.rubric], which has" in shown

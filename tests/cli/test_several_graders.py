@@ -5,16 +5,14 @@ from __future__ import annotations
 import itertools
 import json
 import math
-import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from headings import score_columns, split_heading
 from rag_track import make_demo_with_two_graders
 from scripted_server import Exchange, Scripted, serving
-from support import Terminal, err, make_small_track, out
+from support import err, make_small_track, out
 
 import trecexam
 from trecexam.cli.main import run
@@ -55,23 +53,6 @@ def root(graded_by_three: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(graded_by_three, tmp_path / "track"))
 
 
-def test_the_leaderboard_in_a_pipe_equals_the_file_in_out(
-    root: Path, capsys: pytest.CaptureFixture[str], on_terminal: Terminal
-) -> None:
-    assert out(capsys, "leaderboard", root) == (root / "out" / "leaderboard.tsv").read_text()
-    assert out(capsys, "leaderboard", root, "--grader", "umbrela") == (
-        (root / "out" / "umbrela" / "leaderboard.tsv").read_text()
-    )
-    assert json.loads(out(capsys, "leaderboard", root, "--json")) == json.loads(
-        (root / "out" / "leaderboard.json").read_text()
-    )
-    with on_terminal():
-        shown, _ = split_heading(out(capsys, "leaderboard", root).splitlines())
-    assert score_columns(shown) == ["rank", "rubric:Cover(rel=4)@4", "umbrela:nDCG@10", "mini:Cover(rel=4)@4"]
-    header = out(capsys, "leaderboard", root, "-m", "umbrela:P(rel=2)@4", "-m", "mini:nDCG@4").splitlines()[0]
-    assert score_columns(header.split("\t"))[::2] == ["umbrela:P(rel=2)@4", "mini:nDCG@4"]
-
-
 def test_status_has_a_row_for_each_grader_and_a_sum(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     header, *rows = (line.split("\t") for line in out(capsys, "status", root).splitlines())
     table = {row[0]: dict(zip(header, row, strict=True)) for row in rows}
@@ -86,19 +67,6 @@ def test_status_has_a_row_for_each_grader_and_a_sum(root: Path, capsys: pytest.C
     assert whole["graders"]["umbrela"]["grader_identity"] != whole["graders"]["mini"]["grader_identity"]
     one = json.loads(out(capsys, "status", root, "--json", "--grader", "mini"))
     assert one["cells"] == whole["graders"]["mini"]["cells"]
-
-
-def test_a_command_for_one_grader_says_which_grader_it_used(
-    root: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    shown = err(capsys, "verify", "grading", root, status=0)
-    assert "shown for the grader rubric; --grader selects another: umbrela, mini" in shown
-    shown = err(capsys, "verify", "grading", root, "--grader", "umbrela", status=0)
-    assert "shown for the grader" not in shown
-    shown = err(capsys, "holes", root, "--grader", "umbrel")
-    assert "no grader 'umbrel' in this track; did you mean 'umbrela'?" in shown
-    # The next command does not support that grader.
-    assert "for the grader rubric" in err(capsys, "verify", "grading", root, status=0)
 
 
 def test_overrides_lists_the_ratings_of_all_graders(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -183,68 +151,18 @@ def test_invalid_settings_of_one_grader_stop_no_other_grader(
     assert "the sum lacks grading by odd: " in shown.err
 
 
-UNKNOWN = "no grader 'support' in this track; there is rubric"
-TWICE = "begins with two names of graders: write mini:nDCG@10"
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["leaderboard", "-m", "nope:A"], ": no grader 'nope' in this track; there is rubric, umbrela, mini"),
-        (
-            ["leaderboard", "-m", "umbrella:nDCG@10"],
-            ": no grader 'umbrella' in this track; did you mean 'umbrela'?",
-        ),
-        (["leaderboard", "-m", "mini:mini:nDCG@10"], f" {TWICE}"),
-        (["leaderboard", "--grader", "mini", "-m", "mini:mini:nDCG@10"], f" {TWICE}"),
-        (["correlate", "-m", "mini:mini:nDCG@10"], f" {TWICE}"),
-        (["compare", "-m", "umbrela:mini:nDCG@10"], f" {TWICE}"),
-    ],
-)
 def test_a_measure_of_no_grader_or_of_two_says_what_to_write(
-    root: Path, capsys: pytest.CaptureFixture[str], words: list[str], said: str
+    root: Path, updated_once: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run([words[0], str(root), *words[1:]]) == 2
-    assert f"measure '{words[-1]}'{said}" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("command", ["leaderboard", "compare", "correlate", "judge-next"])
-def test_a_measure_with_a_grader_on_a_track_of_one_grader_names_that_one(
-    updated: Path, capsys: pytest.CaptureFixture[str], command: str
-) -> None:
-    shown = err(capsys, command, updated, "-m", "support:SupportF1")
-    assert f"measure 'support:SupportF1': {UNKNOWN}" in shown
-    shown = err(capsys, command, updated, "-m", "rubric:P@5")
-    assert "measure 'rubric:P@5': this track has only one grader: write P@5" in shown
-
-
-@pytest.mark.parametrize("words", [["exam", "fit"], ["bank", "check"], ["plot", "leaderboard"]])
-def test_the_grader_option_works_on_commands_with_other_arguments_too(
-    root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str]
-) -> None:
-    more = ["-o", str(tmp_path / "it.svg")] if words[0] == "plot" else []
-    run([*words, str(root), "--grader", "mini", *more])
-    assert "no grader" not in capsys.readouterr().err
-    assert "no grader 'nobody' in this track" in err(capsys, *words, root, "--grader", "nobody", *more)
-
-
-def test_compare_graders_compares_graders_of_the_same_cells(
-    root: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def compared(*more: str) -> tuple[list[str], str]:
-        capsys.readouterr()
-        assert run(["compare-graders", str(root), *more]) == 0
-        shown = capsys.readouterr()
-        header, *rows = (line.split("\t") for line in shown.out.splitlines())
-        return list(dict.fromkeys(row[header.index("grader")] for row in rows)), shown.err
-
-    names, told = compared()
-    assert names == ["rubric", "mini"]
-    assert "not compared, because they grade other items or texts, or cannot run: umbrela" in told
-    assert compared("--grader", "mini", "--grader", "umbrela")[0] == ["mini", "umbrela"]
-    with trecexam.open_track(root) as track:
-        pairs = list(track.compare_graders(["rubric", "mini"]).tables["pairs"])
-        assert {(row["grader"], row["other_grader"]) for row in pairs} == {("rubric", "mini")}
+    twice = "begins with two names of graders: write mini:nDCG@10"
+    for track, command, measure, said in (
+        (root, "leaderboard", "umbrella:nDCG@10", ": no grader 'umbrella' in this track; did you mean 'umb"),
+        (root, "correlate", "mini:mini:nDCG@10", f" {twice}"),
+        (root, "compare", "umbrela:mini:nDCG@10", f" {twice}"),
+        (updated_once, "leaderboard", "support:SupportF1", ": no grader 'support' in this track"),
+        (updated_once, "judge-next", "rubric:P@5", ": this track has only one grader: write P@5"),
+    ):
+        assert f"measure '{measure}'{said}" in err(capsys, command, track, "-m", measure)
 
 
 def test_correlate_has_tau_of_each_pair_of_columns_and_with_people(
@@ -310,40 +228,3 @@ def test_a_grader_without_grades_has_empty_columns_not_zeros(tmp_path: Path) -> 
     assert f"x, support: {again}" in board.notes
     assert f"x: {again}" in compared.notes
     assert not any(name.startswith("x:") for name in [*compared["measure"], *compared["other_measure"]])
-
-
-def test_an_alias_as_the_only_measure_of_a_grader_is_a_column(tmp_path: Path) -> None:
-    trecexam.make_demo_track(tmp_path / "track", rag=True)
-    config = tmp_path / "track" / "trecexam.toml"
-    text = re.sub(r'measures = \["all_score.*', 'measures = ["all_score@10"]', config.read_text(), count=1)
-    config.write_text(text)
-    assert run(["watch", str(tmp_path / "track"), "--once"]) == 0
-    board = (tmp_path / "track" / "out" / "leaderboard.tsv").read_text()
-    assert score_columns(board.split("\t"))[0] == "nuggets:all_score@10"
-
-
-def test_a_column_is_requested_by_its_name_in_every_command(
-    root: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    whole = [line.split("\t") for line in out(capsys, "leaderboard", root).splitlines()]
-    columns = [name for name in whole[0] if ":" in name and not name.endswith(".stderr")]
-    assert {name.partition(":")[0] for name in columns} == {"rubric", "umbrela", "mini"}
-    left = {"rubric", "umbrela", "mini"}
-    for name in columns:
-        bare = name.partition(":")[2]
-        alone = [line.split("\t") for line in out(capsys, "leaderboard", root, "-m", name).splitlines()]
-        values = {row[0]: row[alone[0].index(name)] for row in alone[1:]}
-        assert values == {row[0]: row[whole[0].index(name)] for row in whole[1:]}
-        # The other commands take a column of each grader.
-        if not any(name.startswith(f"{grader}:") for grader in left):
-            continue
-        left.remove(name.partition(":")[0])
-        compared = [line.split("\t") for line in out(capsys, "compare", root, "-m", name).splitlines()]
-        assert {row[0]: row[compared[0].index(bare)] for row in compared[1:]} == values
-        own = ("--grader", name.partition(":")[0], "-m", name)
-        assert out(capsys, "compare", root, *own) == out(capsys, "compare", root, "-m", name)
-        pairs = [line.split("\t") for line in out(capsys, "correlate", root, "-m", name).splitlines()]
-        assert {row[0] for row in pairs[1:]} == {name}
-        official = pairs[1][1]
-        again = out(capsys, "correlate", root, "-m", name, "--official-measure", official)
-        assert again.splitlines()[1].split("\t")[:2] == [name, official]

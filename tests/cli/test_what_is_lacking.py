@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from support import make_small_track
 
 from trecexam.cli.main import run
 
@@ -63,44 +61,3 @@ def test_unusable_official_judgments_are_reported(
             assert reason in told
         else:
             assert "judgment" not in told
-
-
-@pytest.mark.parametrize(
-    ("command", "status", "reason"),
-    [
-        ("agreement TRACK", 2, "drop runs into the track's runs folder"),
-        ("holes TRACK", 0, "no runs yet: drop some into"),
-        ("correlate TRACK", 2, "no runs to compare yet"),
-    ],
-)
-def test_without_runs_commands_say_so(
-    graded: Path, capsys: pytest.CaptureFixture[str], command: str, status: int, reason: str
-) -> None:
-    for path in (graded / "runs").iterdir():
-        path.unlink()
-    assert reason in error_output(capsys, command, graded, status)
-
-
-@pytest.mark.parametrize(
-    "command",
-    ["agreement TRACK", *(f"verify {view} TRACK" for view in ("grading", "grid", "missing", "spurious"))],
-)
-def test_an_ungraded_track_says_what_to_do(
-    graded: Path, capsys: pytest.CaptureFixture[str], command: str
-) -> None:
-    shutil.rmtree(graded / ".trecexam")
-    assert f"`trecexam watch {graded} --once`" in error_output(capsys, command, graded, 2)
-    if command.startswith("verify"):
-        shutil.rmtree(graded / "runs")
-        (graded / "runs").mkdir()
-        assert f"drop runs into {graded / 'runs'}, then" in error_output(capsys, command, graded, 2)
-
-
-def test_a_missing_grader_package_is_reported_with_a_remedy(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    root = make_small_track(tmp_path / "track", config='[grader]\nname = "overlap"\n')
-    assert run(["leaderboard", str(root)]) == 2
-    said = capsys.readouterr().err
-    assert "no grader 'overlap'; " in said
-    assert "one of another package needs `pip install` of that package" in said

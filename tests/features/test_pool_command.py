@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from support import RECORDED, HashGrader, hashed_rating, make_small_track, printed
+from support import RECORDED, HashGrader, make_small_track, printed
 
 import trecexam
 from trecexam.cli.main import run
@@ -74,20 +74,6 @@ def test_an_exported_pool_distinguishes_unparsed_answers_and_errors(tmp_path: Pa
     assert grading.llm == "hash"
     assert "q1/0" in grading.wrong
     assert (passages["q1-d01"].text, passages["q1-d01"].gradings) == ("", ())
-
-
-def test_an_exported_pool_marks_grades_of_the_query_itself(tmp_path: Path) -> None:
-    grader = HashGrader()
-    grader.item_kinds = frozenset({"query"})  # type: ignore[attr-defined]
-    root = make_small_track(tmp_path / "track", queries=1)
-    with trecexam.open_track(root, grader=grader) as track:
-        track.update()
-        passages = list(track.export.pool())
-    for passage in passages:
-        (grade,) = passage.direct
-        rating = hashed_rating(passage.text or "", "query number q1")
-        assert (grade.self_rating, grade.answer, grade.correct) == (rating, f"says {rating}", rating > 0)
-        assert passage.gradings == ()
 
 
 @pytest.mark.parametrize("what", ["pool", "qrels", "subtopics", "grades", "official"])

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from headings import score_columns
-from support import HashGrader, make_small_track
+from support import HashGrader, tsv_rows
 
 import trecexam
 from trecexam.graders.base import Scale
@@ -67,28 +67,10 @@ def test_if_all_runs_are_responses_they_are_ranked_by_cover_everywhere(small_tra
         assert track.compare().measures[0].measure == RESPONSES[0]
     out = root / "out"
     assert heading(out / "leaderboard.tsv") == RESPONSES
-    for name in ("differences.tsv", "groups.tsv"):
-        assert {line.split("\t")[0:4].count(RESPONSES[0]) for line in _rows(out / name)} == {1}, name
-    assert _rows(out / "correlation.tsv")[0].startswith(RESPONSES[0])
+    for name in ("differences.tsv", "groups.tsv", "history.tsv"):
+        assert {row["measure"] for row in tsv_rows(out / name)} == {RESPONSES[0]}, name
+    assert tsv_rows(out / "correlation.tsv")[0]["measure"] == RESPONSES[0]
     assert f"by {RESPONSES[0]}" in (out / "report.html").read_text()
-    assert {line.split("\t")[2] for line in _rows(out / "history.tsv")} == {RESPONSES[0]}
-
-
-def _rows(path: Path) -> list[str]:
-    return path.read_text().splitlines()[1:]
-
-
-def test_responses_pooled_by_their_citations_still_count_as_responses(
-    tmp_path: Path,
-) -> None:
-    root = make_small_track(tmp_path / "track", config='[track]\ndepth = 8\npool = "citations"\n')
-    with_responses(root)
-    rows = (
-        {"run_id": "gen", "topic_id": f"q{n}", "answer": [{"text": "So.", "citations": [f"q{n}-d03"]}]}
-        for n in (1, 2)
-    )
-    (root / "runs" / "gen.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    assert measures(root) == RESPONSES
 
 
 @pytest.mark.usefixtures("with_report")
@@ -124,11 +106,3 @@ def test_on_a_short_scale_an_item_counts_from_min_rating(small_track: Path) -> N
     names = measures(root, grader)
     assert names[:3] == ["Cover(rel=2)@8", "Cover(rel=2,weights='vital')@8", "P(rel=2)@8"]
     assert len(names) == len(set(names)) == 7
-
-
-def test_measures_in_the_settings_take_precedence_and_may_have_nuggetizer_names(small_track: Path) -> None:
-    root = with_importance(with_responses(small_track, "a", "b"), "vital", "okay")
-    named = ["nDCG@8", "strict_vital_score", "all_score@5"]
-    (root / "trecexam.toml").write_text(f"[track]\ndepth = 8\n[scores]\nmeasures = {json.dumps(named)}\n")
-    assert measures(root) == named
-    assert heading(root / "out" / "leaderboard.tsv") == named

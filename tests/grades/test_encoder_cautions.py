@@ -84,9 +84,3 @@ def test_the_warning_depends_on_the_runs_and_needs_enough_of_them(root: Path) ->
         lines = (root / "runs" / "same.run").read_text().splitlines(keepends=True)
         (root / "runs" / "same.run").write_text("".join(lines[:5]))
         assert not any("encoder" in line for line in track.leaderboard().notes)
-
-
-def test_a_grader_without_an_encoder_has_no_such_warning(root: Path) -> None:
-    with trecexam.open_track(root, grader=HashGrader()) as track:
-        track.update()
-        assert not any("encoder" in line for line in track.leaderboard().notes)

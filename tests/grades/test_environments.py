@@ -88,13 +88,3 @@ def test_a_repeated_answer_counts_for_its_latest_environment(tmp_path: Path) -> 
         store.forget(grader, [1 << 32 | 9])
         assert store.environments(grader) == [(CPU, 3), (CUDA, 2)]
         assert store.n_environments() == 2
-
-
-def test_grades_by_another_process_on_another_device_are_in_the_manifest(root: Path) -> None:
-    update(root, CPU)
-    path = root / ".trecexam" / "grades.sqlite"
-    with GradeStore(path) as store:
-        store.add(1, [GradeRow(999, 999, 3, "ok", "3")], CUDA)
-    assert update(root, CPU).changed
-    assert manifest(root)["environments"]["mixed"] == ["device", "dtype", "processor"]
-    assert not update(root, CPU).changed

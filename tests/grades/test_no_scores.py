@@ -63,9 +63,8 @@ def test_no_output_has_a_score_or_a_rank_of_an_ungraded_track(ungraded: Path) ->
 
 @pytest.mark.parametrize(
     "words",
-    [("compare",), ("correlate",), ("export", "leaderboard"),
-     ("plot", "leaderboard"), ("plot", "scatter")],
-)  # fmt: skip
+    [("compare",), ("correlate",), ("export", "leaderboard"), ("plot", "scatter")],
+)
 def test_questions_about_scores_of_an_ungraded_track_say_that_nothing_is_graded(
     ungraded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], words: Sequence[str]
 ) -> None:
@@ -140,16 +139,3 @@ def test_judgments_of_nothing_that_a_run_has_give_no_official_score(
         pytest.raises(TrecexamError, match=re.escape(reason)),
     ):
         track.compare(official=True)
-    with client_of(graded) as client:
-        page = html.unescape(client.get("/").text)
-        assert reason in page
-        assert "official" not in page.partition("<table")[2].partition("</table>")[0]
-        assert "no official judgments" not in client.get("/holes").text
-
-
-def test_a_run_of_which_nothing_is_judged_is_named(graded: Path) -> None:
-    text = (graded / "runs" / "run0.run").read_text()
-    (graded / "runs" / "other.run").write_text(text.replace("-d", "-x").replace("run0", "other"))
-    with trecexam.open_track(graded, grader=HashGrader()) as track:
-        board = track.leaderboard(official=True)
-    assert "other: none of its passages is judged, so its official values are 0" in "\n".join(board.notes)

@@ -94,20 +94,6 @@ def test_outputs_have_expected_gains_next_to_whole_labels(unsure: Path) -> None:
         assert row.scores[1].mean == pytest.approx(np.mean(covers))
 
 
-def test_the_number_of_ratings_without_probabilities_is_reported_where_they_matter(unsure: Path) -> None:
-    with trecexam.open_track(unsure, grader=UnsureGrader()) as track:
-        cells = sum(1 for _ in track.grades())
-        line, _ = track.leaderboard(["ECover(rel=4)@5", "Cover(rel=4)@5", "nDCG@5"]).notes
-        none = track.leaderboard(["Cover(rel=4)@5", "P(rel=4)@5"]).notes
-    assert line == (
-        f"{cells // 4} of the grader's {cells} ratings have no probabilities, and count as certain in "
-        "ECover(rel=4)@5, nDCG@5"
-    )
-    assert none == ()
-    report = (unsure / "out" / "report.html").read_text()
-    assert f"{cells // 4} of the grader&#39;s {cells} ratings have no probabilities" in report
-
-
 def test_a_rating_by_a_person_is_certain(unsure: Path, tmp_path: Path) -> None:
     root = tmp_path / "track"
     shutil.copytree(unsure, root)
@@ -201,19 +187,3 @@ def test_invalid_probabilities_count_as_none(tmp_path: Path, odd: tuple[float, .
     )
     assert {share for row in rows for share in (row.at_least or ())[0]} == {0.0, 1.0}
     assert {share for row in rows for share in (row.at_least or ())[1]} - {0.0, 1.0}
-
-
-def test_a_track_without_expected_measures_reads_no_probabilities(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(*_: object, **__: object) -> None:
-        raise AssertionError("probabilities were read")
-
-    root = make_small_track(tmp_path / "track")
-    monkeypatch.setattr("trecexam.grades.stored_grades.StoredGrades.distributions", refuse)
-    with trecexam.open_track(root, grader=UnsureGrader()) as track:
-        track.update()
-        assert track.leaderboard(["nDCG@8", "Cover@8"]).rows
-        with pytest.raises(AssertionError):
-            track.leaderboard(["ECover@8"])
-    assert not (root / "out" / "rubric.gains.tsv").exists()

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import html
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -56,17 +55,6 @@ def track(root: Path) -> Iterator[trecexam.Track]:
         yield opened
 
 
-def test_scores_of_the_other_runs_are_those_without_the_late_one(root: Path, track: trecexam.Track) -> None:
-    def means(board: Any) -> Mapping[str, list[float]]:
-        return {row.run: [score.mean for score in row.scores] for row in board.rows if row.run != "late"}
-
-    measures = ["P@3", "Cover(rel=4)@3"]
-    before = means(track.leaderboard(measures))
-    (root / "runs" / "late.run").unlink()
-    with trecexam.open_track(root, grader=Gone()) as other:
-        assert means(other.leaderboard(measures)) == before
-
-
 def test_files_in_out_are_blank_for_a_run_without_a_grade(root: Path) -> None:
     out = root / "out"
     rows = {row["run"]: row for row in tsv_rows(out / "leaderboard.tsv")}
@@ -89,9 +77,6 @@ def test_files_in_out_are_blank_for_a_run_without_a_grade(root: Path) -> None:
     # The own file is read as an official one.
     ranks = {row.run: row.rank for row in converters.read(out / "leaderboard.tsv", "leaderboard")}
     assert sorted(ranks) == ["cut", "half", "run0", "run1", "run2"]
-    report = html.unescape((out / "report.html").read_text())
-    for note in (UNGRADED, PARTLY, SKIPS):
-        assert note in report
 
 
 def test_a_run_without_a_grade_has_no_rank_and_is_compared_with_none(track: trecexam.Track) -> None:
@@ -117,26 +102,6 @@ def test_a_run_without_a_grade_has_no_rank_and_is_compared_with_none(track: trec
     assert None not in official.ranks
     assert SKIPS in official.notes
     assert official.table.header[:2] == ("run", "queries")
-
-
-def test_replies_that_cannot_be_read_are_no_grades_of_a_run(root: Path) -> None:
-    grader = HashGrader()
-    grader.status = lambda cell: "unparsed"
-    with trecexam.open_track(root, grader=grader) as track:
-        track.update()
-        board = track.leaderboard()
-    assert board.rows[-1].run == "late"
-    assert UNGRADED in board.notes
-    assert any("unparsed" in note for note in board.notes)
-
-
-def test_a_person_s_rating_is_a_grade(root: Path) -> None:
-    with trecexam.open_track(root, grader=Gone()) as track:
-        track.override("q1", "q1-d11", 5, item="1", who="ann", why="says it all")
-        track.update()
-        notes = track.leaderboard().notes
-    assert UNGRADED not in notes
-    assert any("late" in note and "partly graded" in note for note in notes)
 
 
 def test_runs_have_their_scores_once_they_are_graded_and_those_that_skip_queries_are_in_one_note(

@@ -124,18 +124,6 @@ def test_columns_of_answers_equal_the_rows_for_any_text(
         ]
 
 
-def test_ids_are_the_same_whether_a_table_is_read_whole_or_row_by_row(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    digests = [str(n).encode() for n in range(50)]
-    with GradeStore(tmp_path / "grades.sqlite") as store:
-        store.add_ids("passage", digests)
-        asked = [*digests[::-3], b"unknown", *digests[:5]]
-        one_by_one = store.ids("passage", asked)
-        monkeypatch.setattr("trecexam.grades.store._MANY", 1)
-        assert store.ids("passage", asked) == one_by_one
-
-
 @pytest.mark.parametrize("write", [True, False])
 def test_an_irregular_file_is_a_one_line_error_without_blocking(tmp_path: Path, write: bool) -> None:
     os.mkfifo(tmp_path / "pipe")

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from support import HashGrader, hashed_rating, make_small_track, printed, record_grades
+from support import hashed_rating, make_small_track, printed, record_grades
 
 import trecexam
 from trecexam.cli.main import run
@@ -100,30 +100,6 @@ def test_a_whole_passage_rating_by_a_person_belongs_to_no_facet(
     words = ["--query", "q1", "--doc", doc_id, "--rating", "5", "--who", "me", "--why", "so"]
     assert run(["override", str(root), *words]) == 0
     assert export(capsys, root, "--by", "facet")[0] == before
-
-
-def test_missing_facets_or_a_facet_that_qrels_cannot_name_are_reported(
-    graded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert "no item of the bank has a facet" in export(capsys, graded, "--by", "facet", status=2)[1]
-    root = faceted(tmp_path / "track", in_query_id=False)
-    bank = root / "bank.questions.jsonl"
-    bank.write_text(bank.read_text().replace("T_1", "what it costs"))
-    update(root)
-    assert "'what it costs'" in export(capsys, root, "--by", "facet", status=2)[1]
-
-
-def test_a_bank_of_facets_without_the_setting_gives_a_note(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    root = faceted(tmp_path / "track", in_query_id=True)
-    bank = [json.loads(line) for line in (root / "bank.questions.jsonl").read_text().splitlines()]
-    faceted_only = [row for row in bank if "/" in row["query_id"]]
-    (root / "bank.questions.jsonl").write_text("".join(json.dumps(row) + "\n" for row in faceted_only))
-    (root / "trecexam.toml").write_text("[track]\ndepth = 8\n")
-    with trecexam.open_track(root, grader=HashGrader()) as track:
-        track.update()
-    assert "set facets = true in [track]" in (root / "out" / "rejected.tsv").read_text()
 
 
 def test_the_bank_is_edited_and_checked_by_query(tmp_path: Path) -> None:

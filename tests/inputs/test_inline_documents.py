@@ -76,14 +76,6 @@ def test_of_two_texts_the_last_counts_and_a_note_says_so(
     assert set(scores(track).values()) == {1.0 if last == RED else 0.0}
 
 
-def test_documents_in_responses_become_passages_when_converted(tmp_path: Path) -> None:
-    path = tmp_path / "run.jsonl"
-    path.write_text(json.dumps(report("a", RED, d1=BEES)) + "\n")
-    target = tmp_path / "passages.jsonl"
-    assert run(["convert", str(path), str(target), "--to", "passages", "--pool", "citations"]) == 0
-    assert json.loads(target.read_text()) == {"docid": "d1", "text": BEES}
-
-
 def test_the_autojudge_data_set_scores_the_same_with_documents_given_separately(tmp_path: Path) -> None:
     data = outside("autojudge/kiddie")
     track = tmp_path / "track"
@@ -93,3 +85,11 @@ def test_the_autojudge_data_set_scores_the_same_with_documents_given_separately(
     found = scores(track)
     assert len(found) == 4
     assert all(0.32 <= value <= 0.41 for value in found.values())
+
+
+def test_documents_in_responses_become_passages_when_converted(tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl"
+    path.write_text(json.dumps(report("a", RED, d1=BEES)) + "\n")
+    target = tmp_path / "passages.jsonl"
+    assert run(["convert", str(path), str(target), "--to", "passages", "--pool", "citations"]) == 0
+    assert json.loads(target.read_text()) == {"docid": "d1", "text": BEES}

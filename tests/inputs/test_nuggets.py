@@ -139,57 +139,38 @@ def test_scores_from_nuggetizer_assignments_equal_those_of_nuggetizer(
     assert means(judged)["quiet"]["all"] > sum(s["all"] for s in expected["quiet"].values()) / 3
 
 
-NOT_VITAL = {
-    "none has an importance": lambda row: {"text": row["text"]},
-    "none is vital": lambda row: row | {"importance": "okay"},
-}
-
-
-def changed_nuggets(root: Path, change: Any) -> None:
+def without_importance(root: Path) -> None:
     bank = root / "bank.nuggets.jsonl"
     rows = [json.loads(line) for line in bank.read_text().splitlines()]
-    write_jsonl(bank, [row | {"nuggets": [change(n) for n in row["nuggets"]]} for row in rows])
+    write_jsonl(bank, [row | {"nuggets": [{"text": n["text"]} for n in row["nuggets"]]} for row in rows])
 
 
-@pytest.mark.parametrize("case", NOT_VITAL)
 def test_without_vital_nuggets_v_scores_are_0_with_a_note(
-    judged: Path, case: str, capsys: pytest.CaptureFixture[str]
+    judged: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """As nuggetizer does: a share of no nuggets is 0."""
-    changed_nuggets(judged, NOT_VITAL[case])
+    without_importance(judged)
     vital = [NAMES["strict_vital"], NAMES["vital"]]
     line = f"no item of the bank is vital, so all runs have 0 in {', '.join(vital)}"
     assert line in printed(capsys, "watch", judged, "--once").err
     board = tsv_rows(judged / "out" / "leaderboard.tsv")
     assert len(board) == len(ASSIGNED)
     assert {float(row[name]) for row in board for name in vital} == {0.0}
-    assert line.replace("'", "&#39;").removeprefix("no") in (judged / "out" / "report.html").read_text()
     # The other measures are unchanged.
     for name, by_query in ASSIGNED.items():
         total = math.fsum(published(nuggets(q, of))["all"] for q, of in by_query.items())
         assert means(judged)[name.replace(" ", "%20")]["all"] == pytest.approx(total / len(IMPORTANCE))
-    assert run(["leaderboard", str(judged), "-m", NAMES["strict_vital"]]) == 0
-    assert f"so all runs have 0 in {NAMES['strict_vital']}\n" in capsys.readouterr().err
-    assert run(["leaderboard", str(judged), "-m", NAMES["all"]]) == 0
-    assert "is vital" not in capsys.readouterr().err
 
 
 def test_weighting_a_bank_without_importance_is_a_one_line_error(
     judged: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    weighted = "Cover(rel=5,weights=importance)@20"
-    changed_nuggets(judged, NOT_VITAL["none is vital"])
+    without_importance(judged)
     assert run(["watch", str(judged), "--once"]) == 0
-    assert run(["leaderboard", str(judged), "-m", weighted]) == 0
-    changed_nuggets(judged, NOT_VITAL["none has an importance"])
-    config = judged / "trecexam.toml"
-    config.write_text(config.read_text().split("[scores]")[0] + f'[scores]\nmeasures = ["{weighted}"]\n')
-    for command in (["watch", str(judged), "--once"], ["leaderboard", str(judged)]):
-        capsys.readouterr()
-        assert run(command) == 2
-        (line,) = capsys.readouterr().err.splitlines()
-        assert line.startswith(f"trecexam: {judged / 'bank.nuggets.jsonl'}: ")
-        assert "needs items with an importance, and the grader asks about none" in line
+    weighted = "Cover(rel=5,weights=importance)@20"
+    (line,) = printed(capsys, "leaderboard", judged, "-m", weighted, status=2).err.splitlines()
+    assert line.startswith(f"trecexam: {judged / 'bank.nuggets.jsonl'}: ")
+    assert "needs items with an importance, and the grader asks about none" in line
 
 
 def test_two_nuggets_with_the_same_text_are_graded_once_and_counted_twice(
@@ -216,37 +197,3 @@ def test_two_nuggets_with_the_same_text_are_graded_once_and_counted_twice(
     assert [int(each.iteration) for each in subtopics if each.relevance] == [
         place for place, rating in enumerate(ratings, 1) if rating >= 1
     ]
-
-
-def test_a_grader_of_whole_queries_has_no_items_to_weight(tmp_path: Path) -> None:
-    class Direct(HashGrader):
-        item_kinds = frozenset(("query",))
-
-    root = tmp_path / "track"
-    write_jsonl(root / "bank.jsonl", [{"query": "what", "qid": "q1", "nuggets": nuggets("q1")}])
-    write_jsonl(root / "runs" / "good.jsonl", answers("good")[:1])
-    (root / "trecexam.toml").write_text(MEASURES)
-    reason = "the grader asks about none"
-    with (
-        trecexam.open_track(root, grader=Direct()) as track,
-        pytest.raises(trecexam.TrecexamError, match=reason),
-    ):
-        track.update()
-
-
-def test_files_of_answers_that_do_not_form_a_run_are_rejected(judged: Path, tmp_path: Path) -> None:
-    runs = judged / "runs"
-    write_jsonl(runs / "several.jsonl", answers("good") + answers("short"))
-    write_jsonl(runs / "twice.jsonl", answers("good") + answers("good"))
-    retrieved = {"text": "what", "qid": "q1", "candidate_text": "it is", "docid": "d1"}
-    write_jsonl(runs / "retrieved.jsonl", [retrieved | {"nuggets": nuggets("q1", [S, N, N])}])
-    write_jsonl(runs / "broken.jsonl", [*answers("good")[:1], {"qid": "q2"}])
-    assert run(["watch", str(judged), "--once"]) == 1
-    reasons = {row["file"]: row["reason"] for row in tsv_rows(judged / "out" / "rejected.tsv")}
-    assert "responses of 2 runs ('good', 'short', ...): make a file for each" in reasons["runs/several.jsonl"]
-    assert "occurs twice for query" in reasons["runs/twice.jsonl"]
-    assert "neither a run nor generated responses" in reasons["runs/retrieved.jsonl"]
-    assert "neither a run nor generated responses" in reasons["runs/broken.jsonl"]
-    assert {row["run"] for row in tsv_rows(judged / "out" / "leaderboard.tsv")} == {
-        "good", "fair%20one", "quiet", "short"
-    }  # fmt: skip

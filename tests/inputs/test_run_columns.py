@@ -189,15 +189,6 @@ def test_damaged_foreign_or_missing_columns_do_no_harm(
 
 
 @pytest.mark.usefixtures("_small")
-def test_an_open_run_outlives_its_columns(tmp_path: Path, columns: Path) -> None:
-    path = run_file(tmp_path / "a.run")
-    held = RunColumns(columns).read(path)
-    RunColumns(columns).forget(but=set())
-    assert list(columns.iterdir()) == []
-    check_equal(held, converters.read(path, "run"))
-
-
-@pytest.mark.usefixtures("_small")
 def test_with_an_unwritable_folder_the_run_is_still_read(tmp_path: Path) -> None:
     path = run_file(tmp_path / "a.run")
     (tmp_path / "state").write_text("no folder")

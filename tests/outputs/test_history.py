@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ from support import HashGrader, make_small_track, tsv_rows, update, write_run
 
 from trecexam.errors import TrecexamError
 from trecexam.files import atomic
-from trecexam.outputs.history import COLUMNS, MovedRun
+from trecexam.outputs.history import MovedRun
 
 QUIET = "[track]\ndepth = 8\n[report]\nwrite = false\n"
 
@@ -46,18 +45,6 @@ def logged(tmp_path: Path) -> Path:
     return root
 
 
-def test_the_first_leaderboard_has_a_row_for_each_run(tmp_path: Path) -> None:
-    root = make_small_track(tmp_path / "track", config=QUIET)
-    begun = datetime.now(UTC).replace(microsecond=0)
-    moved = update(root).moved
-    assert standings(moved, "before") == {}
-    assert standings(moved, "after") == board(root)
-    assert (root / "out" / "history.tsv").read_text().splitlines()[0].split("\t") == list(COLUMNS)
-    assert [row["run"] for row in rows(root)] == [row.run for row in moved]
-    assert {row["time"] for row in rows(root)} == {moved[0].time}
-    assert begun <= datetime.fromisoformat(moved[0].time) <= datetime.now(UTC)
-
-
 def test_an_update_adds_the_runs_whose_rank_or_mean_changed(logged: Path) -> None:
     before, text = board(logged), (logged / "out" / "history.tsv").read_text()
     write_run(logged / "runs" / "new.run", {q: [f"{q}-d11", f"{q}-d10", f"{q}-d00"] for q in ("q1", "q2")})
@@ -82,22 +69,6 @@ def test_a_removed_run_is_gone_and_is_new_when_dropped_again(logged: Path) -> No
     back = next(row for row in update(logged).moved if row.run == "run1")
     assert (back.rank_before, (back.rank_after, back.mean_after)) == (None, before["run1"])
     assert back.summary == f"run1 new at {before['run1'][0]}"
-
-
-def test_another_first_measure_is_compared_with_nothing(logged: Path) -> None:
-    (logged / "trecexam.toml").write_text(f'{QUIET}[scores]\nmeasures = ["P(rel=3)@5"]\n')
-    moved = update(logged).moved
-    assert {row.measure for row in moved} == {"P(rel=3)@5"}
-    assert standings(moved, "before") == {}
-    assert standings(moved, "after") == board(logged)
-
-
-def test_an_update_that_moves_no_run_adds_nothing(logged: Path) -> None:
-    before = rows(logged)
-    (logged / "qrels.txt").write_text("q1 0 q1-d00 1\n")
-    (logged / "out" / "leaderboard.tsv").unlink()
-    assert update(logged).moved == ()
-    assert rows(logged) == before
 
 
 def test_a_stopped_update_is_not_logged(logged: Path) -> None:

@@ -16,7 +16,6 @@ import pytest
 from support import HashGrader, contents, make_small_track, tsv_rows, update, write_run
 
 import trecexam
-from converters import read
 from trecexam.errors import GraderError
 
 TWO = '[track]\ndepth = 8\n[graders.rubric]\n[graders.other]\nkind = "rubric"\nmin_rating = 2\ndepth = 4\n'
@@ -66,27 +65,17 @@ def test_the_joint_leaderboard_has_the_columns_of_each_grader(track: trecexam.Tr
         assert {row["run"]: row[measure] for row in own} == {
             run: row[f"{name}:{measure}"] for run, row in joint.items()
         }
-        assert {row["run"]: row[f"{measure}.stderr"] for row in own} == {
-            run: row[f"{name}:{measure}.stderr"] for run, row in joint.items()
-        }
     first = [float(row["rubric:Cover(rel=4)@8"]) for row in joint.values()]
     assert first == sorted(first, reverse=True)
     board = track.leaderboard()
     assert board.measures[:2] == ("rubric:Cover(rel=4)@8", "other:Cover(rel=2)@4")
     assert [row.run for row in board.rows] == list(joint)
-    # On a terminal the first columns are shown; all others exist, too.
-    assert board._n_shown == 2
-    assert set(board.measures) == {
-        f"{name}:{measure}" for name in columns for measure in track[name].leaderboard().measures
-    }
     for name in columns:
         own_board = track[name].leaderboard()
         for measure in own_board.measures:
             assert {row.run: row.scores[f"{name}:{measure}"] for row in board.rows} == {
                 row.run: row.scores[measure] for row in own_board.rows
             }
-    assert str(board).splitlines()[0].split()[2:4] == [*board.measures[:2]]
-    assert any("rubric 3" in line and "other 3" in line for line in board.notes)
 
 
 def test_any_measure_of_any_grader_can_be_requested(track: trecexam.Track) -> None:
@@ -98,29 +87,6 @@ def test_any_measure_of_any_grader_can_be_requested(track: trecexam.Track) -> No
     ):
         own = {row.run: row.scores[0] for row in track[name].leaderboard([measure]).rows}
         assert {row.run: row.scores[place] for row in board.rows} == own
-    runs = [row.run for row in board.rows][:1]
-    assert [row.run for row in track.leaderboard(runs=runs).rows] == runs
-    with pytest.raises(trecexam.TrecexamError, match="no run 'x'"):
-        track.leaderboard(runs=["x"])
-
-
-def test_a_measure_without_a_grader_is_of_the_same_grader_in_the_leaderboard_and_per_query(
-    track: trecexam.Track,
-) -> None:
-    track.update()
-    # The first is a column of the second grader, the other one of none.
-    measures = ["Cover(rel=2)@4", "P(rel=4)@8"]
-    assert track.leaderboard(measures).measures == ("other:Cover(rel=2)@4", "rubric:P(rel=4)@8")
-    for call in (track.per_query, track.compare):
-        with pytest.raises(trecexam.TrecexamError, match=r"'P\(rel=4\)@8': .* write other:P\(rel=4\)@8"):
-            call(measures)
-    for name, measure in (("other", measures[0]), ("rubric", measures[1])):
-        values = track.per_query([measure])
-        board = track.leaderboard([measure])
-        assert board.measures == (f"{name}:{measure}",)
-        assert values.groupby("run").value.mean().to_dict() == pytest.approx(
-            {row.run: row.scores[0].mean for row in board.rows}
-        )
 
 
 def test_a_run_ignored_by_one_grader_has_no_number_there(root: Path) -> None:
@@ -194,15 +160,6 @@ def test_a_grader_that_cannot_go_on_does_not_stop_the_others(root: Path) -> None
     assert "nowhere.jsonl" in manifest["graders"]["third"]["unable"]
 
 
-def test_if_no_grader_can_go_on_the_reason_of_the_first_is_the_error(root: Path) -> None:
-    (root / "bank.questions.jsonl").unlink()
-    with trecexam.open_track(root, graders=graders()) as track:
-        with pytest.raises(trecexam.TrecexamError, match="no test bank"):
-            track.update()
-        with pytest.raises(trecexam.TrecexamError, match="no test bank"):
-            track.leaderboard()
-
-
 def test_a_stop_ends_all_graders_and_grades_are_kept(root: Path) -> None:
     given, asked = graders(), []
     with trecexam.open_track(root, graders=given) as track:
@@ -241,20 +198,6 @@ def test_outputs_of_removed_graders_are_deleted(root: Path, after: str, gone: tu
     with trecexam.open_track(root, graders=given) as track:
         track.update()
     assert not set(gone) & contents(root / "out").keys()
-
-
-def test_rejected_inputs_are_listed_once_and_those_of_one_grader_with_its_name(root: Path) -> None:
-    (root / "runs" / "bad.run").write_text("no run at all\n")
-    (root / "overrides.other.tsv").write_text("no ratings\n")
-    update_both(root)
-    rejected = tsv_rows(root / "out" / "rejected.tsv")
-    of_run = [row["reason"] for row in rejected if row["file"] == "runs/bad.run"]
-    assert len(of_run) == 1
-    assert not of_run[0].startswith("rubric")
-    assert all(
-        row["reason"].startswith("other: ") for row in rejected if row["file"] == "overrides.other.tsv"
-    )
-    assert any(row["file"] == "overrides.other.tsv" for row in rejected)
 
 
 class Killed(BaseException):
@@ -327,24 +270,14 @@ def test_the_report_covers_all_graders_and_each_has_its_own_report(root: Path) -
     update_both(root)
     out = root / "out"
     page = (out / "report.html").read_text()
-    assert "Means over each grader&#39;s queries; below each mean is ± its standard error." in page
-    assert re.search(r'<span class="ci">±0\.\d{3}</span>', page)
     assert sections(page) == [
         "All graders", "Rank correlation of graders", "Graders", "Rejected files",
     ]  # fmt: skip
-    board, taus = (part.split("</section>")[0] for part in page.split("<section ")[1:3])
-    assert "<wbr>".join(("rubric:", "Cover", "(rel=4)", "@8")) in board
-    assert "rubric 3, other 3" in board
-    assert '<svg id="leaderboard"' in board
-    assert "Leaderboard of all graders, by rubric:Cover(rel=4)@8<" in board
-    assert "rubric:Cover(rel=4)@8" in taus
-    assert "other:Cover(rel=2)@4" in taus
     for name in ("rubric", "other"):
         assert f'<a href="{name}/report.html">{name}</a>' in page
         own = (out / name / "report.html").read_text()
         assert sections(own)[0] == "Leaderboard"
         assert '<a href="../report.html">all graders</a>' in own
-        assert f"<h1><bdi>Evaluation report, {name}</bdi></h1>" in own
     assert not broken_links(out)
     manifest = json.loads((out / "manifest.json").read_text())
     assert {"report.html", "rubric/report.html", "other/report.html"} <= manifest["outputs"].keys()
@@ -355,33 +288,11 @@ def test_the_report_covers_all_graders_and_each_has_its_own_report(root: Path) -
         assert not track.update().changed
         write_run(root / "runs" / "new.run", {"q1": ["q1-d01", "q1-d00"]})
         assert track.update().changed
-        assert len(list(read(root / "runs" / "new.run", "run").query_ids)) == 1
     assert "new" in (out / "report.html").read_text()
     (root / "trecexam.toml").write_text(TWO + QUIET)
     with trecexam.open_track(root, graders=graders()) as track:
         assert track.update().changed
     assert not list(out.rglob("report.html"))
-
-
-@pytest.mark.plots
-def test_the_leaderboard_plot_has_a_panel_for_each_column(track: trecexam.Track) -> None:
-    track.update()
-    figure = track.plot("leaderboard", width="double")
-    board = track.leaderboard()
-    columns = board.measures[: board._n_shown]
-    assert [axes.get_xlabel().replace("\n", "") for axes in figure.axes] == [*columns]
-    table = figure.plot.table
-    assert [row[1] for row in table.rows] == [row.run for row in board.rows]
-    for column in columns:
-        name, _, measure = column.partition(":")
-        own = {row[1]: row[3:] for row in track[name].plot("leaderboard", measure=measure).plot.table.rows}
-        at = table.header.index(column)
-        assert table.header[at : at + 4] == (column, f"{column}.stderr", f"{column}.low", f"{column}.high")
-        # Means, standard errors and intervals are those of the grader's own plot.
-        assert {row[1]: row[at : at + 4] for row in table.rows} == own
-    one = track.plot("leaderboard", measure="other:nDCG@4")
-    assert [axes.get_xlabel().replace("\n", "") for axes in one.axes] == ["other:nDCG@4"]
-    assert track["other"].plot("leaderboard").plot.title.startswith("Leaderboard by ")
 
 
 @pytest.mark.parametrize("waits", ["rubric", "other"])
@@ -482,37 +393,6 @@ def test_a_rating_belongs_to_the_first_grader_that_has_the_cell(root: Path) -> N
     assert not (root / "overrides.other.tsv").exists()
 
 
-def test_if_the_first_grader_cannot_go_on_calls_use_the_next(root: Path) -> None:
-    (root / "trecexam.toml").write_text(TWO.replace("[graders.rubric]", NUGGETS + "[graders.rubric]") + QUIET)
-    with trecexam.open_track(root, graders=graders()) as track:
-        track["rubric"].update()
-        assert track.graders[0] == "third"
-        assert track.compare().measures[0].runs == track["rubric"].compare().measures[0].runs
-        assert track.verify.grid()
-
-
-def test_displayed_headings_are_valid_column_names(
-    track: trecexam.Track, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("COLUMNS", "80")
-    track.update()
-    board = track.leaderboard()
-    shown = str(board).splitlines()[0].split()[2:]
-    assert shown == [*board.measures[: len(shown)]]
-    first = board.rows[0].run
-    assert board[first]["other:Cover(rel=2)@4"] in board["other:Cover(rel=2)@4"]
-    with pytest.raises(KeyError) as error:
-        board["rubric:Kover"]
-    assert "rubric:Cover" in error.value.args[0]
-    assert error.value.args[0].count(":") <= 7
-    with pytest.raises(KeyError, match=r"; .leaderboard\(\['rubric:RR'\]\)"):
-        board["rubric:RR"]
-    assert track["other"].leaderboard(["P(rel=2)@3"])["P(rel=2)@3"]
-    pair = ["rubric:Cover(rel=4)@8", "other:Cover(rel=2)@4"]
-    assert pair in [line.split()[:2] for line in str(track.correlate()).splitlines()]
-    assert track.correlate(pair)["measure"][0] == pair[0]
-
-
 def test_answers_without_a_rating_are_noted_wherever_scores_are_shown(root: Path) -> None:
     (root / "trecexam.toml").write_text(TWO)
     both = {"rubric": HashGrader(), "other": HashGrader(version=2)}
@@ -526,16 +406,10 @@ def test_answers_without_a_rating_are_noted_wherever_scores_are_shown(root: Path
             '0 errors; the policy "skip": each unparsed or refused one gives no rating, and what has no '
             "rating at all counts as not relevant"
         )
-        alone, all_of_them = track["other"], f"other: {line}"
-        assert line in alone.leaderboard().notes
-        assert line in alone.status().notes
-        assert all_of_them in track.leaderboard().notes
-        assert all_of_them in track.status().notes
+        assert line in track["other"].leaderboard().notes
+        assert line in track["other"].status().notes
+        assert f"other: {line}" in track.leaderboard().notes
+        assert f"other: {line}" in track.status().notes
         assert not any("unparsed" in note for note in track["rubric"].leaderboard().notes)
-    out = root / "out"
-    assert all_of_them in json.loads((out / "leaderboard.json").read_text())["notes"]
-    assert line in json.loads((out / "other" / "leaderboard.json").read_text())["notes"]
-    assert "unparsed" not in (out / "rubric" / "leaderboard.json").read_text()
-    for page, said in ((out, all_of_them), (out / "other", line)):
-        text = html.unescape((page / "report.html").read_text())
-        assert said.partition(" answers ")[2] in text
+    for page in (root / "out", root / "out" / "other"):
+        assert line.partition(" answers ")[2] in html.unescape((page / "report.html").read_text())

@@ -90,7 +90,9 @@ def test_after_a_stopped_update_outputs_equal_an_uninterrupted_one(small_track: 
     write_run(small_track / "runs" / "new.run", {q: [f"{q}-d{n}" for n in (10, 11)] for q in ("q1", "q2")})
     graded: list[object] = []
     grader = HashGrader(version=2, batch=3)
-    assert not update(small_track, grader, progress=graded.append, stop=lambda: bool(graded)).complete
+    stopped = update(small_track, grader, progress=graded.append, stop=lambda: bool(graded))
+    assert (stopped.graded, stopped.complete) == (3, False)
+    assert json.loads((small_track / "out" / "manifest.json").read_text())["complete"] is False
     update(small_track, HashGrader(version=2))
     after = contents(small_track / "out")
     shutil.rmtree(small_track / "out")

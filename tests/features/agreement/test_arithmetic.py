@@ -108,16 +108,3 @@ def test_count_labels_are_merged_around_min_answers() -> None:
     assert found.binary.labels == (">=2", "<2")
     assert found.binary.counts.tolist() == [[2, 1], [0, 1]]
     assert math.isnan(found.graded.kappa.value)
-
-
-def test_with_fewer_than_three_groups_the_merged_table_is_the_binary_one() -> None:
-    passages = [(0, 5, 1), (0, 2, 0), (1, 0, 0)]
-    for thresholds, judgments in (
-        (Thresholds(1, 1, 2), (0, 1, 2, 3)),
-        (Thresholds(4, 1, 1), (0, 1)),
-        (Thresholds(4, 1, 3), (0, 1, 2, 3)),
-    ):
-        found = agree(passages, thresholds, judgments=judgments)
-        assert found.merged.labels == found.binary.labels
-        assert found.merged.judgments == found.binary.judgments
-        assert found.merged.counts.tolist() == found.binary.counts.tolist()

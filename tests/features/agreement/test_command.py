@@ -6,12 +6,10 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from support import RECORDED, HashGrader, all_notes, printed, switch_report_on, write_jsonl
+from support import RECORDED, all_notes, printed, switch_report_on
 
 import trecexam
 from trecexam.cli.main import run
-from trecexam.errors import TrecexamError
-from trecexam.graders.base import Scale
 
 HEADER = [
     *("table", "min_rating", "min_answers", "min_relevant", "label", "judgment", "count"),
@@ -76,15 +74,6 @@ def test_every_min_rating_is_combined_with_every_min_answers(
             assert cells[table, rating, answers, "all", "all"] == len(passages)
 
 
-def test_an_undefined_share_is_a_dash_on_a_terminal(
-    graded: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr("trecexam.cli.reading.sys.stdout.isatty", lambda: True, raising=False)
-    shown = printed(capsys, "agreement", graded, "--min-answers", "9", "--min-relevant", "7")
-    assert "precision -, recall -, Cohen's kappa" in shown.err
-    assert "nan" not in shown.err + shown.out
-
-
 def test_judged_passages_outside_the_pool_are_counted_until_they_are_pooled(
     graded: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -118,33 +107,3 @@ def test_ratings_of_people_do_not_count_as_those_of_the_grader(
     )
     assert run(["watch", str(graded), "--once"]) == 0
     assert (graded / "out" / "agreement.tsv").read_text() == before
-
-
-def test_graded_and_judged_passages_that_differ_are_reported(
-    graded: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    rows = [json.loads(line) for line in (graded / "grades.jsonl").read_text().splitlines()]
-    (graded / "qrels.txt").write_text("q1 0 q1-d00 1\n")
-    write_jsonl(graded / "grades.jsonl", (row for row in rows if row["doc_id"] != "q1-d00"))
-    assert run(["watch", str(graded), "--once"]) in (0, 1)
-    assert (
-        "no passage has both an automatic label and an official judgment"
-        in printed(capsys, "agreement", graded, status=2).err
-    )
-
-
-def test_few_queries_give_no_interval_and_a_note(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    lines = (graded / "qrels.txt").read_text().splitlines(keepends=True)
-    (graded / "qrels.txt").write_text("".join(line for line in lines if line.startswith("q1 ")))
-    assert "no intervals: they need passages of at least 5 queries" in all_notes(capsys, "agreement", graded)
-    assert {r["kappa.low"] for r in rows_of(printed(capsys, "agreement", graded).out)} == {""}
-
-
-def test_a_min_rating_beyond_the_scale_of_the_grader_is_rejected(small_track: Path) -> None:
-    grader = HashGrader()
-    grader.scale = Scale(1, 1)  # type: ignore[attr-defined]
-    with (
-        trecexam.open_track(small_track, grader=grader) as track,
-        pytest.raises(TrecexamError, match=r"min_rating 4: the grader rates 0\.\.1"),
-    ):
-        track.agreement([1, 4])

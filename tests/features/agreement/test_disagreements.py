@@ -13,8 +13,6 @@ from support import ROOT, labels_of
 
 import trecexam
 
-Labels = dict[tuple[str, str], int]
-
 
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -69,11 +67,3 @@ def test_the_report_shows_the_passages_furthest_apart_with_both_labels(demo: Pat
         assert visible(row).startswith(f"{query_id}: {query} {passage[:300].rsplit(' ', 1)[0]}")
         assert visible(row).endswith(f"{labels[key]} {judged[key]}")
         assert "".join(passage.split()) in "".join(unescape(re.sub("<[^>]*>|…", "", row)).split())
-
-
-def test_peoples_ratings_are_shown_with_query_item_and_passage(demo: Path) -> None:
-    text = texts(demo)
-    shown = visible(section(demo, "People's ratings"))
-    assert f"q02: {text['q02']} q02/q1: Which microbes make a sourdough" in shown
-    assert f"sourdough-07: {text['sourdough-07'][:200]}" in shown
-    assert "5 0 ann counts it names them" in shown

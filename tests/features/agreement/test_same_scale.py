@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import random
 from pathlib import Path
 
 import pytest
-from served import client_of, rows_of
 from support import RECORDED, all_notes, printed, tsv_table, write_run
 
 import trecexam
@@ -88,20 +86,14 @@ def test_kappa_on_one_scale_uses_one_threshold(
     assert words in notes
     assert scale in notes
     assert binary((root / "out" / "agreement.tsv").read_text()) == row
-    assert words in (root / "out" / "report.html").read_text()
-    found = json.loads(printed(capsys, "agreement", root, "--json").out)
-    assert (found["min_rating"], found["min_relevant"], found["same_scale"]) == (threshold, threshold, True)
-    assert any(words in note for note in found["notes"])
 
 
 @pytest.mark.parametrize(
     ("settings", "options", "expected"),
     [
         ("", ["--min-rating", "1"], (1, 1)),
-        ("", ["--min-relevant", "3"], (3, 3)),
         ("", ["--min-rating", "2", "--min-relevant", "1"], (2, 1)),
         ("min_relevant = 3\n", [], (3, 3)),
-        ("min_rating = 1\n", [], (1, 1)),
         ("min_rating = 3\nmin_relevant = 2\n", [], (3, 3)),
     ],
 )
@@ -143,48 +135,6 @@ def test_different_scales_use_the_thresholds_of_the_settings(
     row, notes = agreement(capsys, graded)
     assert (row["min_rating"], row["min_relevant"]) == ("4", "1")
     assert "label 1 or more (items rated 4 or better) counts as relevant" in notes
-
-
-def test_every_output_says_which_side_is_people(
-    graded: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    axes = "rows are labels of recorded, columns are people's judgments (qrels.txt)"
-    _, notes = agreement(capsys, graded)
-    assert axes in notes
-    assert "rows are labels of recorded, columns are people&#39;s judgments (qrels.txt)" in (
-        (graded / "out" / "report.html").read_text()
-    )
-    monkeypatch.setattr("trecexam.cli.reading.sys.stdout.isatty", lambda: True, raising=False)
-    assert run(["agreement", str(graded)]) == 0
-    table = capsys.readouterr().out
-    assert "graded label  judged 3  judged 2  judged 1  judged 0" in table
-    with trecexam.open_track(graded) as track:
-        found = track.agreement()
-    assert any(axes in note for note in found.notes)
-    for shown in (repr(found), found._repr_html_(), found.to_latex(), found.to_json()):
-        assert axes.split(",")[0] in shown
-
-
-def test_the_live_page_uses_the_relevance_threshold_of_agreement(tmp_path: Path) -> None:
-    labels, judgments = drawn(3, 9, (4, 3, 2, 1))
-    with client_of(make_track(tmp_path, labels, judgments)) as client:
-        page = client.get("/result/disagreements?size=100").text
-    both = [(labels[key] >= 2, judgments[key] >= 2) for key in labels.keys() & judgments.keys()]
-    assert len(rows_of(page)) == both.count((False, True)) + both.count((True, False))
-    assert "label 2 or more counts as relevant; judgment 2 or more counts as relevant" in page
-    assert "columns are people&#39;s judgments (qrels.txt)" in page
-
-
-def test_graders_compared_on_the_scale_of_judgments_use_its_threshold(tmp_path: Path) -> None:
-    labels, judgments = drawn(3, 7, (4, 3, 2, 1))
-    with trecexam.open_track(make_track(tmp_path, labels, judgments)) as track:
-        rows = track.compare_graders(measures=["P(rel=1)@20"], official_measures=["nDCG@10"])
-        table = rows.table
-    found = {row["min_rating"]: row for row in table}
-    assert set(found) == {1, 2, 3}
-    for at, row in found.items():
-        assert row["min_relevant"] == at
-        assert row["kappa"] == pytest.approx(brute_kappa(labels, judgments, at, at))
 
 
 @pytest.mark.parametrize(

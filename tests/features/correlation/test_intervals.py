@@ -51,15 +51,6 @@ def test_few_distinct_values_give_no_interval_and_every_output_says_so(
     assert WHY in (tied / "out" / "report.html").read_text()
 
 
-def test_thresholds_graders_and_queries_show_the_reasons_that_apply(
-    tied: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert WHY in printed(capsys, "correlate", str(tied), *SIDES, "--thresholds")[1]
-    assert WHY in printed(capsys, "compare-graders", str(tied))[1]
-    # A single query has no interval anyway.
-    assert "no interval" not in printed(capsys, "correlate", str(tied), *SIDES, "--per-query")[1]
-
-
 def test_few_queries_are_given_as_the_reason(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
     notes = all_notes(capsys, "correlate", graded)
     assert "no intervals: they need at least 5 queries\n" in notes

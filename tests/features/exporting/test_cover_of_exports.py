@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import json
 import shutil
-import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,6 @@ from support import HashGrader, make_small_track, write_jsonl
 
 import trecexam
 from trecexam.cli.main import run
-from trecexam.errors import TrecexamError
 from trecexam.scores import Cover, nCover
 from trecexam.scores.columns import provider
 
@@ -117,15 +115,6 @@ def test_a_frame_in_long_form_gives_cover_and_all_other_measures(graded: Path, t
     )
 
 
-def test_a_frame_accepts_the_label_rules(graded: Path) -> None:
-    pytest.importorskip("pandas")
-    with trecexam.open_track(graded) as track:
-        for rule in ({"binary": True, "min_rating": 3}, {"label": "count", "min_answers": 2}):
-            frame = track.export.qrels_frame(**rule)
-            labels = {(row.query_id, row.doc_id): row.relevance for row in track.qrels(**rule)}
-            assert frame.groupby(["query_id", "doc_id"])["label"].first().to_dict() == labels
-
-
 def test_a_frame_keeps_importance_for_weighted_cover(tmp_path: Path) -> None:
     pytest.importorskip("pandas")
     root = make_small_track(tmp_path / "track")
@@ -158,9 +147,3 @@ def test_a_frame_with_contradictory_rows_is_rejected(graded: Path) -> None:
     assert ir_measures.calc_aggregate([Cover @ 5], fewer, {}) == {Cover @ 5: 0}
     with pytest.raises(ValueError, match="add a column `label`"):
         ir_measures.calc_aggregate([Cover @ 5], frame.drop(columns=["label", "relevance"]), {})
-
-
-def test_without_pandas_the_error_says_what_to_install(graded: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "pandas", None)
-    with trecexam.open_track(graded) as track, pytest.raises(TrecexamError, match="pip install pandas"):
-        track.export.qrels_frame()

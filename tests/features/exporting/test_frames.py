@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-import pandas
 import pyarrow
 import pytest
-from headings import score_columns
 from support import HashGrader, make_small_track, update
 
 import trecexam
 from trecexam import TrecexamError
-from trecexam.scores.leaderboard import Leaderboard
 
 MEASURES = ["nDCG@10", "Cover(rel=4)@5"]
 
@@ -31,20 +28,6 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def track(root: Path) -> Iterator[trecexam.Track]:
     with trecexam.open_track(root, grader=HashGrader()) as track:
         yield track
-
-
-def test_no_measure_at_all_is_an_error(track: trecexam.Track) -> None:
-    for call in (track.leaderboard, track.per_query, track.compare):
-        with pytest.raises(ValueError, match="measures: name at least one, or None for the track's own"):
-            call([])
-
-
-def test_a_leaderboard_without_runs_keeps_its_column_types() -> None:
-    board = Leaderboard(("nDCG@10",), 0, "all", ())
-    schema = pyarrow.table(board).schema
-    assert schema.field("run").type == pyarrow.string()
-    assert {schema.field(name).type for name in score_columns(schema.names)} == {pyarrow.float64()}
-    assert "<tbody>\n</tbody>" in board._repr_html_()
 
 
 def test_a_leaderboard_can_be_restricted_to_some_runs(track: trecexam.Track) -> None:
@@ -88,9 +71,3 @@ def test_the_frame_of_grades_has_people_next_to_the_grader(root: Path, track: tr
     rated = frame[frame["human_rating"] >= 0]
     assert len(rated) == 1
     assert tuple(rated.iloc[0][[*ids, "human_rating", "who"]]) == (*(first[name] for name in ids), 5, "ann")
-
-
-def test_qrels_are_the_same_in_every_library(track: trecexam.Track) -> None:
-    of_pandas = track.export.qrels_frame()
-    pandas.testing.assert_frame_equal(track.export.qrels_frame(library="polars").to_pandas(), of_pandas)
-    assert track.export.qrels_frame(library="pyarrow").column_names == list(of_pandas.columns)

@@ -50,13 +50,6 @@ def test_values_that_a_mean_leaves_out_are_not_written(graded: Path, tmp_path: P
     assert sorted({row.query_id for row in rows}) == expected
 
 
-def test_trec_eval_output_without_a_folder_says_what_to_type(
-    graded: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run(["export", "leaderboard", str(graded), "--format", "trec_eval"]) == 2
-    assert "name a folder with -o" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize("form", FORMS)
 def test_auto_judge_evaluate_reads_equal_values(graded: Path, tmp_path: Path, form: str) -> None:
     with with_nltk_data():

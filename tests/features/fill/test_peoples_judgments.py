@@ -130,16 +130,6 @@ def test_a_judgment_by_override_is_on_the_official_scale_and_never_mapped(
     assert not (track / "overrides.tsv").exists()
 
 
-def test_a_rating_beyond_the_official_scale_is_refused_with_the_words(
-    track: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    cell = ["--query", HOLE[0], "--doc", HOLE[1], "--who", "ann", "--why", "read it"]
-    assert run(["override", str(track), *cell, "--rating", "4"]) == 2
-    assert "not on the track's scale, 0..3 (0 irrelevant, 1 related, 2 highly" in capsys.readouterr().err
-    assert run(["override", str(track), *cell, "--rating", "highly relevant"]) == 0
-    assert "2 (ann) is the judgment" in capsys.readouterr().err
-
-
 @pytest.fixture
 def judged(track: Path) -> Iterator[tuple[Track, dict[str, float]]]:
     """The track after a judgment of HOLE, and figures from before it."""

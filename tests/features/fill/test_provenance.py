@@ -60,15 +60,6 @@ def test_exported_labels_say_whose_they_are_and_are_unchanged(
     assert Path("e.qrels.json").read_bytes() == before
 
 
-def test_labels_that_people_gave_are_counted(demo: Path) -> None:
-    with trecexam.open_track("d") as track:
-        label = next(iter(track["rubric"].qrels()))
-        rated = {"who": "me", "why": "read it"}
-        track["rubric"].override(label.query_id, label.doc_id, 5, item="1", **rated)
-        track["rubric"].export.qrels("e.qrels")
-    assert beside("e.qrels")["lines"]["override"] == 1
-
-
 def test_merged_judgments_say_how_many_lines_are_peoples(
     demo: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -129,31 +120,6 @@ def test_a_path_in_place_of_holes_fills_as_the_command_does(demo: Path) -> None:
             track.fill(3)
 
 
-@pytest.mark.parametrize("command", ["leaderboard d --official", "correlate d"])
-def test_many_unjudged_passages_in_the_first_ranks_are_a_note(
-    demo: Path, command: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run(command.split()) == 0
-    said = capsys.readouterr().err
-    assert "51% of the passages in the first 10 ranks are not judged, from 30% (dense-rerank) to 100%" in said
-    assert "`trecexam holes` counts those of each run" in said
-
-
-def test_every_variable_and_class_of_the_audits_page_has_a_style(demo: Path) -> None:
-    assert run(["fill", "d", "-o", "m.qrels"]) == 0
-    runs = [word for name in ("bm25", "dense", "random") for word in ("--runs", f"d/runs/{name}.run")]
-    assert run(["audit", "--qrels", "d/qrels.txt", "--qrels", "m.qrels", *runs, "-o", "a.html"]) == 0
-    page = Path("a.html").read_text()
-    style = page[page.index("<style>") : page.index("</style>")]
-    used = set(re.findall(r"var\((--[\w-]+)", page))
-    assert used
-    assert used <= set(re.findall(r"(--[\w-]+)\s*:", style))
-    classes = {name for names in re.findall(r'class="([^"]+)"', page) for name in names.split()}
-    assert {"note", "scroll", "skip", "lead", "n"} <= classes
-    # Cells of texts look as any cell does.
-    assert classes - {"t"} <= set(re.findall(r"\.([a-z][\w-]*)", style))
-
-
 @pytest.mark.parametrize(
     "other",
     [
@@ -174,8 +140,3 @@ def test_a_damaged_provenance_file_is_taken_for_another_one(
     for words in (["agreement", "d"], ["leaderboard", "d", "--official"]):
         assert run(words) in (0, 1)
         assert "Traceback" not in capsys.readouterr().err
-
-
-def test_an_empty_name_is_no_file_for_merged_judgments(demo: Path) -> None:
-    with trecexam.open_track("d") as track, pytest.raises(trecexam.TrecexamError, match="name of a file"):
-        track.fill("")

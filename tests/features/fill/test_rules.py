@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trecexam.features.fill.rules import fitted, label_confidences, thresholds
+from trecexam.features.fill.rules import fitted, label_confidences
 from trecexam.scores.labels import labels
 from trecexam.scores.ratings import QueryRatings
 
@@ -21,39 +21,11 @@ def brute_kappa(pairs: list[tuple[int, int]], levels: list[int]) -> float:
     return 1 - observed / chance if chance else 0.0
 
 
-def test_thresholds_give_the_label_of_the_highest_reached_threshold() -> None:
-    rule = thresholds({4: 1, 5: 3})
-    assert [rule(label) for label in range(7)] == [0, 0, 0, 0, 1, 3, 3]
-    assert str(rule) == "thresholds: below 4: 0, from 4: 1, from 5: 3"
-
-
-@pytest.mark.parametrize(
-    ("cuts", "reason"),
-    [
-        ({}, "LABEL=OFFICIAL"),
-        ({4: 2, 5: 1}, "must not fall as labels rise: 4=2 and then 5=1"),
-        ({1: -1}, "lower labels=0 and then 1=-1"),
-    ],
-)
-def test_decreasing_or_invalid_thresholds_are_rejected(cuts: dict[int, int], reason: str) -> None:
-    with pytest.raises(ValueError, match=reason):
-        thresholds(cuts)
-
-
-@pytest.mark.parametrize(
-    ("labels", "judgments", "why"),
-    [
-        ([], [], "no passage has both"),
-        ([1, 2], [0, 0], "no official label but 0"),
-        ([2, 2], [0, 1], "no automatic label but 2"),
-        ([1, 2], [0, -1], "-1 is not a judgment"),
-    ],
-)
-def test_a_fit_that_cannot_be_made_gives_the_reason(
-    labels: list[int], judgments: list[int], why: str
-) -> None:
-    with pytest.raises(ValueError, match=why):
-        fitted(labels, judgments)
+def test_a_fit_that_cannot_be_made_gives_the_reason() -> None:
+    with pytest.raises(ValueError, match="no official label but 0"):
+        fitted([1, 2], [0, 0])
+    with pytest.raises(ValueError, match="no automatic label but 2"):
+        fitted([2, 2], [0, 1])
 
 
 @given(
@@ -120,8 +92,3 @@ def test_a_passage_with_a_rating_of_unknown_probability_has_no_confidence() -> N
 def test_rounded_probabilities_are_normalised() -> None:
     chances = np.array([[[0.333333, 0.333333, 0.333333, 0, 0, 0]]])
     assert label_confidences(query([[2]]), chances)["d0"] == pytest.approx(1 / 3, abs=1e-12)
-
-
-def test_distributions_of_another_shape_are_rejected() -> None:
-    with pytest.raises(ValueError, match="shape"):
-        label_confidences(query([[3, 1]]), np.ones((1, 2, 5)))

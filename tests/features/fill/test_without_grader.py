@@ -15,7 +15,6 @@ from support import hashed_rating, printed, tsv_rows
 import trecexam
 import trecexam.extensions.learn.learned_pool as learning
 from trecexam.cli.main import run
-from trecexam.errors import TrecexamError
 
 
 @pytest.fixture(autouse=True)
@@ -140,11 +139,6 @@ def test_labels_that_share_a_cut_are_reported_as_never_given(
     assert not any(row["source"] == "learned" and row["label"] == "1" for row in sources(root))
 
 
-def test_filling_by_learned_labels_grades_nothing(track: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (track / "trecexam.toml").write_text((track / "trecexam.toml").read_text() + 'model = "nobody"\n')
-    assert "0 cells to grade" in fill(capsys, track, "--by", "learned")
-
-
 def test_judgments_without_variation_are_an_error_and_nothing_is_written(
     track: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -195,28 +189,7 @@ def test_ratings_by_people_in_place_of_the_grader_count_only_with_the_grader(
     assert "override" in {row["source"] for row in sources(track)}
 
 
-def test_encoding_progress_is_shown_and_python_has_the_same_choice(track: Path, encoder: WordEncoder) -> None:
-    next((track / ".trecexam").glob("vectors-*")).unlink()
-    told = []
-    with trecexam.open_track(track) as opened:
-        holes = opened.fill.find(by="learned")
-        filled = opened.fill(holes, progress=told.append)
-        with pytest.raises(TrecexamError, match="--by label:2 is unknown: give grader or learned"):
-            opened.fill.find(by="label:2")
-    assert told[-1].graded == told[-1].cells > 100
-    assert [progress.graded for progress in told] == sorted(progress.graded for progress in told)
-    assert {row.source for row in filled.rows} == {"human", "learned"}
-
-
 # The default method.
-
-
-def test_the_grader_fills_without_a_cross_validation(track: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    said = fill(capsys, track)
-    assert "cross-validat" not in said
-    before = merged(track)
-    fill(capsys, track, "--by", "grader")
-    assert merged(track) == before
 
 
 @pytest.mark.parametrize(
@@ -231,6 +204,7 @@ def test_the_grader_fills_without_a_cross_validation(track: Path, capsys: pytest
         ("grader", "", "model", "filled by the grader's labels; cross-validation here: grader 0.100, none "),
         ("learned", "--by grader", "model", "labels: fitted on 73 passages"),
         ("learned", "--map thresholds", "model", "labels: thresholds: "),
+        ("grader", "--by learned", "learned", "learned labels are not the best way here"),
     ],
 )
 def test_the_best_of_the_cross_validation_fills_unless_an_option_names_another(
@@ -245,21 +219,14 @@ def test_the_best_of_the_cross_validation_fills_unless_an_option_names_another(
         assert merged(validated) == before
 
 
-@pytest.mark.parametrize("arguments", [[], ["--dry-run"]])
 def test_if_holes_are_better_than_any_label_nothing_is_written_without_a_choice(
-    validated: Path, capsys: pytest.CaptureFixture[str], arguments: list[str]
+    validated: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     prefer(validated, "none")
-    said = fill(capsys, validated, *arguments, status=2)
+    said = fill(capsys, validated, status=2)
     assert "leaving holes orders the runs better than filling them" in said
     assert "(none 0.100, grader 0.800, learned 0.900)" in said
-    assert "--by learned or --by grader fills them all the same" in said
     assert not (validated.parent / "merged.qrels").exists()
-    with (
-        trecexam.open_track(validated) as opened,
-        pytest.raises(TrecexamError, match="leaving holes orders the runs better"),
-    ):
-        opened.fill.find()
     for way in ("learned", "grader"):
         fill(capsys, validated, "--by", way)
         assert (validated.parent / "merged.qrels").exists()
@@ -308,30 +275,14 @@ def test_a_damaged_cross_validation_counts_as_none(
     assert {row["source"] for row in sources(validated)} == {"human", "model"}
 
 
-def test_the_order_of_the_judgments_does_not_invalidate_the_cross_validation(
-    validated: Path, capsys: pytest.CaptureFixture[str]
+def test_learned_labels_are_not_accepted_as_judgments_of_people(
+    track: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    lines = (validated / "qrels.txt").read_text().splitlines(keepends=True)
-    (validated / "qrels.txt").write_text("".join(lines[::-1]))
-    assert "filled by learned labels" in fill(capsys, validated)
-
-
-def test_unchecked_learned_labels_give_a_warning(track: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    said = fill(capsys, track, "--by", "learned")
-    check = f"run `trecexam learn {track}`"
-    assert f"nobody has checked that learned labels are good here: {check}" in said
-
-
-@pytest.mark.parametrize("way", ["grader", "none"])
-def test_learned_labels_that_are_not_the_best_fill_only_by_choice_with_a_warning(
-    validated: Path, capsys: pytest.CaptureFixture[str], way: str
-) -> None:
-    prefer(validated, way)
-    said = fill(capsys, validated, "--by", "learned", "--map", "identity")
-    assert f"learned labels are not the best way here; cross-validation: {way} 0.100" in said
-    assert "learned 0.900" in said
-    assert "--map changes nothing" in said
-    assert {row["source"] for row in sources(validated)} == {"human", "learned"}
+    assert run(["learn", str(track)]) == 0
+    learned, merged = track / "out" / "learned.qrels", track.parent / "again.qrels"
+    said = printed(capsys, "fill", track, "--qrels", learned, "--by", "learned", "-o", merged, status=2).err
+    assert "`trecexam learn` wrote it, as learned.json beside it says" in said
+    assert not merged.exists()
 
 
 def test_without_holes_no_map_is_needed(track: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -341,13 +292,3 @@ def test_without_holes_no_map_is_needed(track: Path, capsys: pytest.CaptureFixtu
     full.write_text(merged(track))
     fill(capsys, track, "--qrels", str(full))
     assert merged(track) == full.read_text()
-
-
-def test_learned_labels_are_not_accepted_as_judgments_of_people(
-    track: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run(["learn", str(track)]) == 0
-    learned, merged = track / "out" / "learned.qrels", track.parent / "again.qrels"
-    said = printed(capsys, "fill", track, "--qrels", learned, "--by", "learned", "-o", merged, status=2).err
-    assert "`trecexam learn` wrote it, as learned.json beside it says" in said
-    assert not merged.exists()

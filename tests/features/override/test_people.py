@@ -7,11 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support import HashGrader, printed, update
+from support import HashGrader, update
 
 import trecexam
 from trecexam import Track
-from trecexam.cli.main import run
 from trecexam.errors import RatingConflictError, TrecexamError
 from trecexam.features.override.overriding import QueryToRate, seen_token, take
 from trecexam.track import selection
@@ -69,17 +68,6 @@ def test_undo_restores_the_earlier_rating_of_the_same_person(track: Track) -> No
     assert track.override(*CELL, None, who="Ann", why="no").row.rating is None
 
 
-def test_undo_withdraws_only_ratings_of_the_same_person(track: Track) -> None:
-    track.override(*CELL, 3, who="Ann", why="a")
-    track.override(*CELL, 4, who="Bob", why="b")
-    after = track.override(*CELL, None, who="Bob", why="a slip").after
-    assert after is not None
-    assert (after.who, after.rating) == ("Ann", 3)
-    assert listed_ratings(track) == [("Ann", 3, "counts"), ("Bob", 4, "replaced"), ("Bob", None, "withdrawn")]
-    after = track.override(*CELL, None, who="Ann", why="a slip").after
-    assert after is None
-
-
 def test_an_assessor_sees_and_withdraws_only_her_ratings(track: Track) -> None:
     query, folder = query_to_rate(track), track.folder
     take(folder, query, "q1-d03", "", 3, "Ann", "a")
@@ -113,29 +101,6 @@ def test_time_and_notes_are_stored_in_additional_columns(track: Track) -> None:
     assert header == old.splitlines()[0] + "\tseconds\tnote"
     assert lines[0] == old.splitlines()[1]
     assert lines[1].endswith("\t7.25\tsee d03")
-
-
-@pytest.mark.usefixtures("with_report")
-def test_the_rule_is_a_setting_and_is_shown(track: Track, capsys: pytest.CaptureFixture[str]) -> None:
-    for who, rating in (("Ann", 1), ("Bob", 4), ("Cid", 1)):
-        track.override(*CELL, rating, who=who, why="x")
-    assert "rule" not in track.status().facts
-    assert "rule" not in track.override.ratings().table.header
-    with with_settings(track, '[judging]\nrule = "majority"\n') as majority:
-        assert listed_ratings(majority) == [
-            ("Ann", 1, "counts"),
-            ("Bob", 4, "overruled"),
-            ("Cid", 1, "counts"),
-        ]
-        assert majority.override.ratings().table.header[-2:] == ("rule", "state")
-        assert majority.status()["rule"] == "majority"
-        majority.update()
-    assert "the most frequent one" in (track.folder.root / "out/report.html").read_text()
-    where = ["--query", "q1", "--doc", "q1-d03"]
-    assert (
-        run(["override", str(track.folder.root), *where, "--rating", "5", "--who", "Dan", "--why", "y"]) == 0
-    )
-    assert "1 (Cid) in place of the grader's" in capsys.readouterr().err
 
 
 def test_differing_ratings_do_not_count_until_they_are_adjudicated(track: Track) -> None:
@@ -178,24 +143,6 @@ def test_judgments_on_the_scale_of_the_track_are_separate_from_grader_labels(tra
         assert "q1/0\t5" in (scaled.folder.root / "overrides.tsv").read_text()
 
 
-@pytest.mark.parametrize(
-    ("settings", "reason"),
-    [
-        ('scale = ["yes"]', "scale"),
-        ('scale = ["yes", "yes"]', "its own name"),
-        ('scale = ["a", "b", "c", "d", "e", "f", "g"]', "scale"),
-        ('rule = "loudest"', "rule"),
-        ("guideline = 'x'", "guidelines"),
-    ],
-)
-def test_an_invalid_judging_setting_is_reported(
-    small_track: Path, settings: str, reason: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = small_track / "trecexam.toml"
-    path.write_text(path.read_text() + f"[judging]\n{settings}\n")
-    assert reason in printed(capsys, "status", small_track, status=2).err
-
-
 # A rating does not replace one that was not seen.
 
 
@@ -214,18 +161,6 @@ def test_a_rating_does_not_replace_one_that_was_not_seen(small_track: Path, hash
         track.override(*CELL, 1, who="Bob", why="b", seen=nobody)
         bob = track.override(*CELL, 1, item="q1/0", who="Bob", why="b", seen=seen_token(ann))
         assert (bob.before, bob.written) == (ann, True)
-
-
-def test_a_rating_withdrawn_in_the_meantime_is_a_conflict_too(
-    small_track: Path, hash_grader: HashGrader
-) -> None:
-    with trecexam.open_track(small_track, grader=hash_grader) as track:
-        track.update()
-        ann = track.override(*CELL, 4, who="Ann", why="a").row
-        track.override(*CELL, None, who="Ann", why="no")
-        with pytest.raises(RatingConflictError, match="withdrawn meanwhile") as caught:
-            track.override(*CELL, None, who="Bob", why="b", seen=seen_token(ann))
-        assert caught.value.now is None
 
 
 def test_of_many_concurrent_first_ratings_one_is_accepted(small_track: Path, hash_grader: HashGrader) -> None:
