@@ -98,7 +98,7 @@ def did_you_mean(name: str, candidates: Collection[str], otherwise: str = "", *,
     Args:
         before: stands before the guess.
     """
-    near = difflib.get_close_matches(name, candidates, n=1)
+    near = difflib.get_close_matches(name, candidates, n=1, cutoff=0.65)
     return f"{before}did you mean '{near[0]}'?" if near else otherwise
 
 

@@ -124,7 +124,7 @@ def _explain(error: ValidationError, path: Path, text: str) -> ConfigError:
         known = f"known here: {', '.join(names)}"
         if what == "section":
             known = f"that of a grader is [graders.{name}]; {known}"
-        hint = did_you_mean(location[-1], names, known)
+        hint = did_you_mean(location[-1], names, known).replace("'", "`")
         return ConfigError(f"unknown {what} `{name}`; {hint}", path=path, line=line)
     # Where a key may have been written by mistake, what was written is not repeated.
     value = "" if location[-1] in _MAY_HOLD_A_KEY else f" = {json.dumps(first['input'], default=str)}"

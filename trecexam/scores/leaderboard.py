@@ -45,6 +45,12 @@ class Score:
 NO_SCORE = Score(math.nan, math.nan)
 
 
+def only_named(name: str, columns: Iterable[str]) -> str:
+    """Return the only column `GRADER:NAME` with this NAME; the name itself if there is none or several."""
+    matches = [column for column in columns if column.endswith(f":{name}")]
+    return matches[0] if len(matches) == 1 else name
+
+
 class Scores(tuple[Score, ...]):
     """A run's scores, by index or by measure: `scores[0]`, `scores["nDCG@10"]`."""
 
@@ -66,6 +72,7 @@ class Scores(tuple[Score, ...]):
         """
         if not isinstance(at, str):
             return super().__getitem__(at)
+        at = only_named(at, self._places)
         if at not in self._places:
             raise KeyError(f"the leaderboard has no {at!r}; it has {shorten_list(self._places, quote='')}")
         return super().__getitem__(self._places[at])
@@ -197,12 +204,15 @@ class Leaderboard(Result):
             KeyError: neither; of a measure that is none of the columns it says how to ask for it.
         """
         try:
-            return super().__getitem__(name)
+            return super().__getitem__(only_named(name, self.table.header))
         except KeyError as error:
             with suppress(ValueError):
                 measure(str(name).rpartition(":")[2])
                 raise KeyError(f"{error.args[0]}; .leaderboard([{name!r}]) computes it") from None
             raise
+
+    def __contains__(self, name: object) -> bool:
+        return super().__contains__(only_named(str(name), self.table.header))
 
     def columns(self) -> dict[str, Any]:
         """Return the columns of the table with the types of their values, also where there are no runs."""

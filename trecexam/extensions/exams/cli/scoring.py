@@ -15,7 +15,6 @@ from trecexam.cli.signals import exit_status
 from trecexam.cli.working import show_estimate, working
 from trecexam.errors import plain_reason, quoted
 from trecexam.extensions.exams.exam_file import read_exam
-from trecexam.inputs.track_graders import of_grader
 from trecexam.results.text import LOST, Note
 
 if TYPE_CHECKING:
@@ -90,6 +89,7 @@ def scoring(
     from trecexam.extensions.exams.matrices import FILES, add_examinee
     from trecexam.graders.writing.asking import estimate as estimate_of
     from trecexam.inputs.protected import refuse_folder
+    from trecexam.inputs.track_graders import of_grader
 
     # With the answers, the folder is one of an earlier call.
     refuse_folder(output, (exam, passages, *map(Path, named)), FILES, always=(*FILES, ".answers.jsonl"))
