@@ -10,13 +10,11 @@ from pathlib import Path
 
 import pytest
 from starlette.testclient import TestClient
-from support import graded_track, write_run
+from support import write_run
 from worker_thread import live_track
 
-import trecexam
 from trecexam.extensions.page.gather import queries
 from trecexam.extensions.page.live import LiveTrack
-from trecexam.extensions.page.reader import Reader
 from trecexam.extensions.page.urls import Urls
 
 urls = Urls()
@@ -29,35 +27,12 @@ def live(track: Path) -> Iterator[LiveTrack]:
         yield opened
 
 
-def test_output_of_the_daemon_is_shown_automatically(live: LiveTrack, track: Path) -> None:
-    view = live.view
-    with trecexam.open_track(track) as opened:
-        opened.override("q1", "q1-d00", 5, item="q1/0", who="me", why="it does")
-        opened.update()
-    assert live.wait_for(lambda one: one.version > 1, 20)
-    assert live.view is not view
-    assert live.view is not None
-    state = live.view.query("q1")
-    assert state is not None
-    assert state.human["q1-d00", "q1/0"].who == "me"
-
-
 def test_a_dropped_run_is_shown_once_the_file_is_stable(live: LiveTrack, track: Path) -> None:
     write_run(track / "runs" / "new.run", {"q1": ["q1-d01"]})
     assert live.reload()
     assert live.view is not None
     assert "new" not in live.view.runs
     assert live.wait_for(lambda one: one.view is not None and "new" in one.view.runs, 15)
-
-
-def test_a_loaded_state_is_immutable(live: LiveTrack, track: Path) -> None:
-    taken = live.view
-    assert taken is not None
-    (track / "runs" / "run1.run").unlink()
-    live.reload()
-    assert set(taken.runs) == {"run0", "run1", "run2"}
-    assert live.view is not None
-    assert set(live.view.runs) == {"run0", "run2"}
 
 
 @pytest.mark.parametrize(
@@ -90,13 +65,6 @@ def test_after_an_error_the_last_good_state_is_kept_and_the_reason_shown(
     live.reload()
     assert live.trouble == ""
     assert "cannot be read now" not in client.get("/").text
-
-
-def test_without_a_store_answers_are_missing_and_pages_still_work(track: Path, client: TestClient) -> None:
-    shutil.rmtree(track / ".trecexam")
-    page = client.get(urls.passage("q1", "q1-d00", item="q1/0"))
-    assert page.status_code == 200
-    assert "says" not in page.text
 
 
 def test_an_unreadable_store_is_reported_next_to_the_ratings(track: Path, client: TestClient) -> None:
@@ -144,43 +112,3 @@ def test_a_reader_process_that_dies_is_started_again(track: Path) -> None:
         assert live.wait_for(lambda one: one.trouble == "" and one.version > 1)
         assert live.call("rubric", queries).table["q1"]["passages"] == 12
         assert live._link._process is not first  # type: ignore[attr-defined]
-
-
-def test_progress_is_shown_while_a_grader_works(tmp_path: Path) -> None:
-    root = graded_track(tmp_path / "track")
-    with sqlite3.connect(root / ".trecexam" / "grades.sqlite") as db:
-        db.execute("DELETE FROM grade WHERE item_id % 2 = 0")
-    db.close()
-    with live_track(root) as live:
-        assert live.wait_for(lambda one: one.work is not None)
-        work = live.work
-        assert work is not None
-        assert (work.graded, work.cells, work.watched_by) == (work.cells // 2, 144, None) or work.graded < 144
-        assert 0 < work.graded < work.cells == 144
-        assert work.watched_by is None
-        (root / ".trecexam" / "last-update.json").unlink()
-        with trecexam.open_track(root) as track:
-            track.update()
-        assert live.wait_for(lambda one: one.work is not None and one.work.graded == one.work.cells, 20)
-
-
-def test_a_thousand_changes_during_a_read_cause_one_more_read(track: Path) -> None:
-    with live_track(track) as live:
-        assert live.reload()
-        looks: list[bool] = []
-        go_on = threading.Event()
-        look = Reader.look
-
-        def counted(self: Reader, *, now: bool = False) -> None:
-            if now:
-                looks.append(now)
-                go_on.wait(20)
-            look(self, now=now)
-
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(Reader, "look", counted)
-            for _ in range(1000):
-                live.reload(wait=0)
-            go_on.set()
-            assert live.reload()
-        assert 1 <= len(looks) <= 3

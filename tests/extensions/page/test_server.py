@@ -192,27 +192,6 @@ def children(pid: int) -> list[int]:
     return [int(one) for one in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
-def test_a_port_in_use_is_a_one_line_error(track: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with running.bound("127.0.0.1", 0) as taken:
-        port = taken.getsockname()[1]
-        assert run(["serve", str(track), "--port", str(port)]) == 2
-    said = capsys.readouterr().err
-    assert said.count("\n") == 1
-    assert f"127.0.0.1:{port}" in said
-    assert "--port" in said
-
-
-@pytest.mark.parametrize(
-    "options",
-    [["--token", " "], ["--token", "1" * 21], ["--host", "nowhere.invalid"], ["--host", "203.0.113.1"]],
-)
-def test_invalid_options_are_a_one_line_error(
-    track: Path, capsys: pytest.CaptureFixture[str], options: list[str]
-) -> None:
-    assert run(["serve", str(track), "--port", "0", *options]) == 2
-    assert capsys.readouterr().err.count("\n") == 1
-
-
 def test_a_public_address_always_needs_a_token(
     track: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
