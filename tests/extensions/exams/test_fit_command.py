@@ -92,21 +92,6 @@ def test_fit_writes_the_documented_files_and_columns(
     assert shown.out == (out / "examinees.tsv").read_text()
 
 
-def test_the_likelihood_in_fit_json_belongs_to_the_written_tables(matrix: Path, tmp_path: Path) -> None:
-    out = tmp_path / "fitted"
-    assert run(["exam", "fit", str(matrix), "-o", str(out)]) == 0
-    items = tsv_rows(out / "items.tsv")
-    thetas = {row["examinee"]: float(row["theta"]) for row in tsv_rows(out / "examinees.tsv")}
-    a, b, c = (np.array([float(row[name]) for row in items]) for name in "abc")
-    p = probability([thetas[row["examinee"]] for row in tsv_rows(matrix)], a, b, c)
-    total = 0.0
-    for j, row in enumerate(tsv_rows(matrix)):
-        for i in range(12):
-            if row[f"q{i}"]:
-                total += math.log(p[j, i] if row[f"q{i}"] == "1" else 1 - p[j, i])
-    assert json.loads((out / "fit.json").read_text())["log_likelihood"] == pytest.approx(total, abs=0.05)
-
-
 def test_a_second_fit_removes_the_files_of_the_first(matrix: Path, tmp_path: Path) -> None:
     out = tmp_path / "fitted"
     call = ["exam", "fit", str(matrix), "-o", str(out)]
@@ -115,34 +100,6 @@ def test_a_second_fit_removes_the_files_of_the_first(matrix: Path, tmp_path: Pat
     assert not (out / "components.tsv").exists()
     assert {row["a"] for row in tsv_rows(out / "items.tsv")} == {"1.000"}
     assert {row["c"] for row in tsv_rows(out / "items.tsv")} == {"0.000"}
-
-
-def test_json_output_equals_fit_json_and_python_gives_the_same(
-    matrix: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    out = tmp_path / "fitted"
-    assert run(["exam", "fit", str(matrix), "-o", str(out), "--model", "2pl", "--json"]) == 0
-    shown = json.loads(capsys.readouterr().out)
-    kept = json.loads((out / "fit.json").read_text())
-    assert {name: shown[name] for name in kept} == {**kept, "notes": [*kept["notes"], f"written: {out}"]}
-    assert [row["item"] for row in shown["items"]] == [row["item"] for row in tsv_rows(out / "items.tsv")]
-    found = fit_exam(matrix, Settings.of("2pl", priors=True))
-    assert shown["log_likelihood"] == pytest.approx(found.fit.log_likelihood, abs=1e-3)
-
-
-def test_estimates_are_printed_with_their_certain_digits_everywhere(
-    matrix: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    out = tmp_path / "fitted"
-    call = ["exam", "fit", str(matrix), "-o", str(out)]
-    assert run([*call, "--json"]) == 0
-    shown = capsys.readouterr().out
-    fit = re.sub(r'"seconds": [\d.e-]+', "", (out / "fit.json").read_text())
-    files = [path.read_text() for path in (*out.glob("*.tsv"), *out.glob("plots/*.tsv"))]
-    assert run(call) == 0
-    printed = [re.sub(r'"seconds": [\d.e-]+', "", shown), fit, *files, capsys.readouterr().out]
-    assert not [number for text in printed for number in re.findall(r"\d\.\d{4,}", text)]
-    assert all(re.search(r"\d\.\d{3}", text) for text in printed)
 
 
 def test_items_and_examinees_with_the_same_responses_are_ordered_by_rule_not_by_rounding(
@@ -216,13 +173,6 @@ def test_examinees_and_items_without_responses_are_left_out_and_reported(
     assert "left out: examinees 's3'" in error
     assert "left out: questions 'q3'" in error
     assert "s4" in error  # got everything right
-
-
-def test_fitting_a_matrix_needs_an_output_folder(matrix: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["exam", "fit", str(matrix)]) == 2
-    error = capsys.readouterr().err
-    assert "-o DIR" in error
-    assert error.count("\n") == 1
 
 
 def test_priors_are_the_default_and_without_them_the_published_objective_is_used(
@@ -320,42 +270,6 @@ def test_a_track_is_read_as_an_exam_of_its_runs(track: Path, min_rating: int, de
     assert found.fit.settings.anchor == "prior"
     theirs = {(ours, official) for ours, official, _ in found.official}
     assert {ours for ours, _ in theirs} == {"theta", "accuracy"}
-
-
-def test_exam_fit_of_a_track_writes_a_leaderboard_and_its_agreement(
-    track: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run(["exam", "fit", str(track)]) == 0
-    shown = capsys.readouterr()
-    out = track / "out" / "exam"
-    assert "Kendall's tau of abilities" in shown.err
-    assert len(shown.out.splitlines()) == 10
-    columns = ["measure", "official_measure", "n_runs", "kendall_tau"]
-    assert list(tsv_rows(out / "correlation.tsv")[0])[:4] == columns
-    quality = tsv_rows(out / "item_quality.tsv")
-    assert {row["query_id"] for row in quality} == {"q1", "q2", "q3"}
-    assert quality[0]["text"].startswith("question")
-
-
-def test_queries_without_a_passage_and_runs_without_a_judged_one_are_reported(
-    track: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    skipped = "counted as wrong, because the run has no passage with a text for the query: skips (2 queries)"
-    judged = "none of its passages is judged"
-    assert run(["exam", "fit", str(track)]) == 0
-    err = capsys.readouterr().err
-    assert skipped in err.splitlines()
-    assert judged not in err
-    qrels = (track / "qrels.txt").read_text().splitlines(keepends=True)
-    ranked = {"q1-d00", "q1-d01"}
-    (track / "qrels.txt").write_text("".join(line for line in qrels if line.split()[2] not in ranked))
-    assert run(["exam", "fit", str(track)]) == 0
-    lines = capsys.readouterr().err.splitlines()
-    note = f"skips: {judged}, so its official values are 0; leave it out to compare the others"
-    assert [line for line in lines if judged in line] == [note]
-    (track / "qrels.txt").unlink()
-    assert run(["exam", "fit", str(track)]) == 0
-    assert judged not in capsys.readouterr().err
 
 
 def test_retired_items_are_left_out_and_ratings_by_people_count(track: Path) -> None:

@@ -30,17 +30,14 @@ def test_a_table_has_ones_zeros_and_empty_cells(tmp_path: Path) -> None:
     ("text", "line", "reason"),
     [
         ("examinee\tq1\ns\t2\n", 2, "examinee 's', question 'q1': '2' is neither 0, 1 nor empty"),
-        ("examinee\tq1\tq2\ns\t1\tNaN\n", 2, "question 'q2': 'NaN'"),
         ("examinee\tq1\ns\t1\ns\t0\n", 3, "examinee 's' occurs twice"),
         ("examinee\tq1\tq1\ns\t1\t0\n", 1, "names question 'q1' twice"),
         ("examinee\tq1\ns\t1\t0\n", 2, "has 3 columns, the header line has 2"),
         ("system\tq1\ns\t1\n", 1, "the first column is 'system'"),
-        ("examinee q1\ns 1\n", 1, "the first column is 'examinee q1'"),
         ("examinee\ns\n", 1, "no question"),
         ("examinee\tq1\t\ns\t1\t0\n", 1, "column 3 has no question id"),
         ("examinee\tq1\n\t1\n", 2, "no examinee in the first column"),
         ("examinee\tq1\n", None, "the file has only a header line"),
-        ("\n", None, "the file is empty"),
     ],
 )
 def test_an_unreadable_table_is_rejected_with_its_line(
@@ -86,7 +83,6 @@ def test_a_folder_has_one_file_per_examinee_as_in_the_released_code(tmp_path: Pa
         ([{"question_id": "q1", "acc": 1}], 'no "examinee" in it'),
         ([{"examinee": "s", "question_id": "q1"}], 'no "acc" in it'),
         ([{"examinee": "s", "question_id": "q1", "acc": 2}], "'2' is neither 0, 1 nor null"),
-        ([{"examinee": "s", "question_id": "q1", "acc": "1"}], "'1' is neither"),
         ([{"examinee": "s", "question_id": "q1", "acc": 1}] * 2, "already responded to question 'q1'"),
         (
             [
@@ -104,35 +100,8 @@ def test_unreadable_json_lines_are_rejected(tmp_path: Path, rows: list, reason: 
     assert error.value.line == len(rows)
 
 
-def test_a_folder_without_json_lines_is_rejected(tmp_path: Path) -> None:
-    with pytest.raises(ConversionError, match="it needs one per examinee"):
-        read_matrix(tmp_path)
-
-
 def test_components_and_groups_are_tables_of_labels(tmp_path: Path) -> None:
     found = read_components(written(tmp_path / "c.tsv", "examinee\tllm\ticl\ns\tflan\t0\n"))
     assert (found.names, found.rows) == (("llm", "icl"), {"s": ("flan", "0")})
     groups = read_groups(written(tmp_path / "g.tsv", "item\tbloom\nq1\tapplying|creating\nq2\t\n"))
     assert groups.rows == {"q1": ("applying|creating",), "q2": ("",)}
-
-
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        ("system\tllm\ns\ta\n", "the header line is not `examinee`"),
-        ("examinee\ns\n", "at least one column"),
-        ("examinee\tllm\tllm\ns\ta\tb\n", "twice"),
-        ("examinee\tllm\ns\t\n", "examinee 's' has no llm"),
-        ("examinee\tllm\ns\ta\ns\tb\n", "occurs twice"),
-        ("examinee\tllm\ns\n", "has 1 columns"),
-    ],
-)
-def test_unreadable_components_are_rejected(tmp_path: Path, text: str, reason: str) -> None:
-    with pytest.raises(ConversionError, match=reason):
-        read_components(written(tmp_path / "c.tsv", text))
-
-
-def test_a_grouping_with_a_colon_in_its_name_is_rejected(tmp_path: Path) -> None:
-    path = written(tmp_path / "g.tsv", "item\tbloom:level\nq1\tapplying\n")
-    with pytest.raises(ConversionError, match="'bloom:level' has a colon in its name"):
-        read_groups(path)
