@@ -384,21 +384,3 @@ def test_log_probabilities_equal_a_plain_forward_pass(
         tokens = tokens_of(backend, texts)
         expected = [log_likelihood(backend, given, continuation) for continuation in tokens]
         assert backend.scorer.continued(given, tokens) == pytest.approx(expected, abs=1e-3)
-
-
-def test_a_prompt_goes_through_the_model_once_for_all_its_continuations(
-    backend: CausalBackend, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (given,), tokens = backend.tokens.encode(PROMPTS[:1]), tokens_of(backend, TEXTS[0])
-    assert backend.scorer.works("tree")
-    seen: list[int] = []
-    forward = backend.model.forward
-
-    def counted(*args: object, **kwargs: object) -> object:
-        seen.append(kwargs["input_ids"].numel())  # type: ignore[attr-defined]
-        return forward(*args, **kwargs)
-
-    monkeypatch.setattr(backend.model, "forward", counted)
-    backend.scorer.continued(given, tokens)
-    assert len(seen) == 1
-    assert seen[0] <= len(given) + sum(map(len, tokens))
