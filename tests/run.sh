@@ -61,7 +61,7 @@ without_outside() {
 NUMERIC=(tests/outputs/test_golden.py tests/frozen tests/dl19 tests/properties/test_scores.py
   tests/scores/{rank_correlation,test_correlation.py,test_encoder_likeness.py,test_expected.py,test_interval_coverage.py}
   tests/scores/{test_kappa.py,test_leaderboard.py,test_paired_tests.py,test_top_and_symmetric.py}
-  tests/graders/{test_embedding.py,test_support.py}
+  tests/graders/{test_embedding.py,test_graders.py}
   tests/features/{agreement/test_arithmetic.py,fill/test_rules.py,leaderboard/test_differences.py,verification/test_arithmetic.py}
   tests/extensions/{audit,exams/irt,learn/arithmetic,learn/test_command.py,simulation/arithmetic}
   tests/extensions/local_models/{test_grading.py,test_lists.py,test_scores.py})

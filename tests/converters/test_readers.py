@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import io
 import json
 import os
 import random
@@ -16,9 +15,8 @@ from hypothesis import strategies as st
 from text_files import put
 
 import converters
-from converters import ConversionError, Qrel
+from converters import ConversionError
 from converters.lines import MAX_LINE, iter_lines
-from converters.trec_qrels import write_qrels
 from trecexam.files.stamps import Rejected
 
 GOOD = {
@@ -123,12 +121,9 @@ def test_a_missing_file_and_a_folder_are_rejected(tmp_path: Path, name: str) -> 
 @pytest.mark.parametrize(
     ("name", "line", "reason"),
     [
-        ("run", "q1 Q0 d3 3 0.5", "has 5 columns, a run line has 6"),
         ("run", "q1 Q0 d3 3 high tag", "the score (column 5) is not a number: 'high'"),
         ("run", "q1 Q0 d1 3 0.5 tag", "document 'd1' occurs twice for query 'q1' (first on line 1)"),
         ("qrels", "q1 0 d3", "has 3 columns, a qrels line has 4"),
-        ("qrels", "q1 0 d3 1 0.5", "has 5 columns, a qrels line has 4"),
-        ("qrels", "q1 0 d3 2.7", "the label (column 4) is not a whole number: '2.7'"),
         ("qrels", "q1 0 d3 999999999", "the label (column 4) is above 1,000,000: '999999999'"),
         ("qrels", "q1 0 d2 1", "document 'd2' is judged twice for query 'q1' (first on line 2)"),
         ("queries", "q3 no tab", "no tab"),
@@ -137,19 +132,14 @@ def test_a_missing_file_and_a_folder_are_rejected(tmp_path: Path, name: str) -> 
         ("queries", "q2\tagain", "query 'q2' occurs twice (first on line 2)"),
         ("passages", '{"docid": "d3"}', "passage 'd3' has no text"),
         ("passages", '{"text": "x"}', 'no "pid" or "docid" or "doc_id"'),
-        ("passages", '{"docid": 1.5, "text": "x"}', '"docid" is not an id'),
         ("passages", '{"docid": "d3", "text": 5}', "is not text"),
-        ("passages", '{"docid": ', "not valid JSON"),
         ("bank", '{"query_id": "q3", "questions": []}', "query 'q3' has no questions"),
-        ("bank", '{"questions": [{"question_text": "x?"}]}', 'no "query_id"'),
         ("bank", GOOD["bank"].decode().splitlines()[0], "item id 'a' occurs twice (first on line 1)"),
         ("bank", '{"query_id": "q3", "qid": "z", "question": "x?", "choices": 5}', '"choices" must be'),
         ("rubric", '{"query_id": "q3"}', "as graded pools have it"),
-        ("rubric", '["q3", [5]]', "not a list of JSON objects"),
         ("rubric", '["q3", [{"text": "no id"}]]', 'no "paragraph_id"'),
         ("grades", '{"query_id": "q", "doc_id": "d", "item_id": "i", "rating": 6}', "neither 0..5 nor null"),
         ("grades", '{"query_id": "q", "doc_id": "d", "rating": 3}', 'no "item_id"'),
-        ("leaderboard", "x", "not valid JSON"),
     ],
 )  # fmt: skip
 def test_a_bad_line_is_reported(tmp_path: Path, name: str, line: str, reason: str) -> None:
@@ -252,20 +242,6 @@ def test_cr_line_ends_are_rejected_and_not_read_as_one_line(
     with pytest.raises(ConversionError, match="carriage return") as caught:
         list(converters.read(path, name))
     assert caught.value.line == (1 if end == "\r" else 2)
-
-
-@pytest.mark.parametrize("space", ["\u00a0", "\u2003", "\x1c", "\x85"])
-def test_unicode_white_space_is_allowed_in_ids(tmp_path: Path, space: str) -> None:
-    doc_id = f"d{space}1"
-    (entry,) = converters.read(put(tmp_path, f"q Q0 {doc_id} 1 1 t\n"), "run")
-    file = io.BytesIO()
-    write_qrels([Qrel(entry.query_id, entry.doc_id, 1)], file)
-    assert list(converters.read(put(tmp_path, file.getvalue()), "qrels")) == [Qrel("q", doc_id, 1)]
-
-
-def test_a_file_name_that_is_not_utf8_is_accepted(tmp_path: Path) -> None:
-    path = put(tmp_path, "q Q0 d 1 1 t\n", os.fsdecode(b"a\xff.run"))
-    assert len(converters.read(path)) == 1
 
 
 def test_a_pipe_is_rejected_without_hanging(tmp_path: Path) -> None:

@@ -22,17 +22,6 @@ RAG24 = {
     "response_length": 4,
     "answer": [{"text": "One thing.", "citations": [1, 0]}, {"text": "Another.", "citations": []}],
 }  # fmt: skip
-RAG25 = {
-    "metadata": {
-        "team_id": "t",
-        "run_id": "sys",
-        "type": "automatic",
-        "narrative_id": 14,
-        "narrative": "why?",
-    },
-    "references": ["a#1", "b/2:3"],
-    "answer": [{"text": "One thing.", "citations": ["b/2:3", 0]}, {"text": "Another."}],
-}
 
 
 def test_trec_rag_2024_cites_by_position(tmp_path: Path) -> None:
@@ -47,13 +36,6 @@ def test_trec_rag_2024_cites_by_position(tmp_path: Path) -> None:
             ("a#1", "b/2:3"),
         )
     ]
-
-
-def test_trec_rag_2025_cites_by_position_or_id(tmp_path: Path) -> None:
-    (response,) = converters.read(put_rows(tmp_path / "mysys.jsonl", RAG25))
-    assert (response.query_id, response.run, response.query_text) == ("14", "sys", "why?")
-    assert response.sentences[0].citations == (Citation("b/2:3"), Citation("a#1"))
-    assert response.text == "One thing. Another."
 
 
 def test_plain_lines_take_their_run_name_from_the_file(tmp_path: Path) -> None:
@@ -125,19 +107,6 @@ def test_truncate_keeps_the_given_number_of_words_and_cuts_within_a_sentence() -
     assert response.truncated(2).sentences == (Sentence("a b", (Citation("d"),)),)
 
 
-def test_a_response_is_recognised_however_long_its_first_fields_are(tmp_path: Path) -> None:
-    long = {**RAG25, "metadata": {**RAG25["metadata"], "prompt": "word " * 20_000}}  # type: ignore[dict-item]
-    many = {**RAG24, "references": [f"a-long-document-id-{number}" for number in range(5000)]}
-    for row in (long, many):
-        path = put_rows(tmp_path / "mysys.jsonl", row)
-        assert converters.sniff(path) == "responses"
-        assert len(list(converters.read(path))) == 1
-    assert (
-        converters.sniff(put_rows(tmp_path / "mysys.jsonl", {"query_id": "q1", "text": "So.", "run_id": "x"}))
-        == "responses"
-    )
-
-
 TEXTS = st.lists(
     st.sampled_from(["Dr. Smith went to Washington.", "It cost $3.50!", "no end", "\n\n", "Is it 5 p.m.?",
                      "\u4e2d\u6587\u53e5\u5b50\u3002", "caf\u00e9 \U0001f600", "e.g. this, i.e. that."]),
@@ -193,14 +162,6 @@ def test_a_response_ranks_its_own_segments_or_its_citations() -> None:
     assert [row.score for row in both] == [5, 4, 3, 2, 1]
 
 
-def test_the_run_and_the_passages_of_a_response_have_the_same_ids(tmp_path: Path) -> None:
-    path = put_rows(tmp_path / "mysys.jsonl", RAG24)
-    run = converted(path, None, "run")
-    passages = list(converted(path, None, "passages"))
-    assert [entry.doc_id for entry in run] == [passage.doc_id for passage in passages]
-    assert [q.text for q in converted(path, None, "queries")] == ["why?"]
-
-
 def test_a_folder_of_texts_is_a_run(tmp_path: Path) -> None:
     folder = tmp_path / "my sys"
     folder.mkdir()
@@ -217,17 +178,6 @@ def test_a_folder_of_texts_is_a_run(tmp_path: Path) -> None:
     (folder / "q3\udcff.txt").write_text("Three.")
     with pytest.raises(ConversionError, match="is not a query id; rename it"):
         list(converted(folder, None, "passages"))
-
-
-@pytest.mark.parametrize(
-    ("target", "reason"),
-    [("qrels", "'responses' cannot be converted to 'qrels'"), ("nope", "no format 'nope'")],
-)
-def test_a_conversion_that_a_response_does_not_support_is_an_error(
-    tmp_path: Path, target: str, reason: str
-) -> None:
-    with pytest.raises(ConversionError, match=reason):
-        converted(put_rows(tmp_path / "mysys.jsonl", RAG24), None, target)
 
 
 # Tables of support labels.

@@ -130,7 +130,6 @@ def test_a_topic_is_read_with_its_text(tmp_path: Path, content: str, expected: Q
 @pytest.mark.parametrize(
     ("content", "line", "reason"),
     [
-        ("<top>\n<num> 1\n<title> x\n", 1, "has no </top>"),
         ("<top>\n<num> 1\n<title> x\n<top>\n", 4, "begins inside the one of line 1"),
         ("<top>\n<num> Number:\n<title> x\n</top>", 1, "a topic without a number"),
         ("<top>\n<num> 1\n<title> x\n</top>\noops\n", 5, "text outside of <top>...</top>: 'oops'"),
@@ -138,20 +137,16 @@ def test_a_topic_is_read_with_its_text(tmp_path: Path, content: str, expected: Q
         ("<top>\n<num> 1<title> x</top>\n<top>\n<num> 1<title> y</top>", 3, "'1' occurs twice (first"),
         ("<top>\n<num> 1\n<title> " + "x" * (MAX_TOPIC + 9), 3, "longer than 1 MiB"),
         ('<topics>\n<topic number="1">\n<query>x</query>\n', 4, "not valid XML: no element found"),
-        ("<topics>\n<topic><query>x</query></topic></topics>", 2, "a topic without a number"),
         ('<topics>\n<topic id="1"><narrative>x</narrative></topic></topics>', 2, "topic '1' has no text"),
         ('<topics>\n<topic id="1"><query>&x;</query></topic></topics>', 2, "undefined entity"),
-        ("<topics>\n</topics>", None, "no queries in it"),
         ('{"1": "x",\n "2": ["y"]}', 2, "query '2' has no text"),
         ('{"1": "x",\n "2": "y",\n\n "1": "z"}', 4, "query '1' occurs twice (first on line 1)"),
-        ('{"1": "x",\n "2": }', 2, "not valid JSON"),
         ('{"1": "x",\n " ": "y"}', 2, "a query without an id"),
         ('{\n"id": "1",\n"title": "x"}', 2, '"id" is a field, not a query id'),
         ('{"1": "\\ud800"}', 1, "not valid JSON"),
         ('[{"id": 1, "title": "x"},\n{"id": 2}]', 2, "query '2' has no text"),
         ('[{"id": 1, "title": "x"},\n{"title": "y"}]', 2, 'no "query_id" or "qid" or "id"'),
         ('[{"id": 1, "title": "x"},\n 5]', 2, "not a JSON object"),
-        ("{}", None, "no queries in it"),
     ],
 )  # fmt: skip
 def test_a_bad_topic_is_reported(tmp_path: Path, content: str, line: int | None, reason: str) -> None:
@@ -204,7 +199,6 @@ def test_deep_nesting_is_rejected(tmp_path: Path) -> None:
         "<" + "a" * 1_000_000,
         "<top>\n<num>1<title>" + "x <foo>" * 100_000 + "</top>",
         "<top>" + "<a " * 300_000,
-        "<!" * 500_000,
         "<topics>" + "<a " * 300_000,
         '{"a' + "\\" * 1_000_000,
         "[{" + '"a":' * 300_000,

@@ -28,7 +28,6 @@ from converters.workbench_records import (
     PooledPassage,
     Ranking,
     SelfRating,
-    prompt_class,
     qrels_of,
     runs_of,
 )
@@ -118,46 +117,6 @@ def test_differing_duplicate_labels_or_ranks_are_rejected_and_equal_ones_merged(
         runs_of([passage, other])
 
 
-def test_nuggets_direct_grades_nulls_and_unknown_keys_are_read_back(tmp_path: Path) -> None:
-    nugget = {"question_id": None, "nugget_id": "n", "self_rating": 3, "why": ["so"]}
-    grading = {
-        "correctAnswered": ["n"], "wrongAnswered": [], "answers": [["n", "3"]],
-        "llm_response_errors": {"m": {}},
-        "llm": "m", "llm_options": {}, "exam_ratio": 0.5, "prompt_info": None, "self_ratings": [nugget],
-        "prompt_type": "nugget", "relevance_label": 3, "seconds": 1.25,
-    }  # fmt: skip
-    direct = {
-        "correctAnswered": False, "answer": "No", "llm_response_error": None, "llm": "m",
-        "llm_options": {"t": 0}, "prompt_info": {"prompt_class": "FagB"}, "self_ratings": 0,
-        "prompt_type": "direct_grading", "relevance_label": 0,
-    }  # fmt: skip
-    data = {"judgments": [judged("d", "q", 0) | {"by": "NIST"}], "rankings": [], "extra": {"a": None}}
-    rows = [["q", [paragraph(paragraph_data=data, exam_grades=[grading], grades=[direct], color="blue")]]]
-    rows[0][1].append(paragraph("e", exam_grades=None, grades=[], text=None, paragraph=None))
-    passages = list(read_pool(put_rows(tmp_path / "pool.jsonl", *rows)))
-    first = passages[0]
-    assert first.gradings[0].self_ratings == (
-        SelfRating("n", 3, "nugget", {"question_id": None, "why": ["so"]}),
-    )
-    assert (prompt_class(first.gradings[0].prompt_info), first.gradings[0].relevance_label) == ("", 3)
-    assert (prompt_class(first.direct[0].prompt_info), first.direct[0].self_rating) == ("FagB", 0)
-    assert written(passages) == rows
-
-
-def test_fields_required_by_the_workbench_are_written(tmp_path: Path) -> None:
-    path = put_rows(
-        tmp_path / "pool.jsonl", ["q", [{"paragraph_id": "d", "exam_grades": [{}], "grades": [{}]}]]
-    )
-    assert written(list(read_pool(path))) == [
-        ["q", [paragraph(
-            text="", paragraph=None,
-            exam_grades=[{"correctAnswered": [], "wrongAnswered": [], "answers": [], "llm": "",
-                          "llm_options": {}, "exam_ratio": 0.0}],
-            grades=[{"correctAnswered": False, "answer": "", "llm": "", "llm_options": {}}],
-        )]]
-    ]  # fmt: skip
-
-
 def test_unusual_content_is_kept_and_reported(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     grading = {"correctAnswered": [], "wrongAnswered": [], "answers": [], "llm": "m", "llm_options": {},
                "exam_ratio": 0.0, "prompt_info": {"prompt_class": "P"}}  # fmt: skip
@@ -183,8 +142,6 @@ def test_unusual_content_is_kept_and_reported(tmp_path: Path, caplog: pytest.Log
 
 
 BAD = [
-    ({"paragraph_id": ""}, '"paragraph_id" is not an id'),
-    (paragraph(text=5), '"text" is not text: 5'),
     (paragraph(paragraph_data={"judgments": 5}), '"judgments" is not a list of JSON objects'),
     (
         paragraph(paragraph_data={"judgments": [judged("d", "q", 1.5)]}),
@@ -214,7 +171,6 @@ def test_a_bad_passage_is_reported(tmp_path: Path, row: Any, reason: str) -> Non
     [
         (PooledPassage("q", "d", "t", rankings=(Ranking("r", "q", "d", 1, float("nan"), "q"),)), "finite"),
         (PooledPassage("q", "d", "t", rest={"x": object()}), "query 'q' cannot be written as JSON"),
-        (PooledPassage("q", "d", "\ud800"), "query 'q' cannot be written as JSON"),
     ],
 )
 def test_records_that_a_pool_cannot_hold_are_not_written(passage: PooledPassage, reason: str) -> None:

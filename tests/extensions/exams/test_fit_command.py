@@ -14,10 +14,12 @@ import pytest
 from support import RECORDED, make_small_track, record_grades, tsv_rows, write_run
 
 import trecexam
+from converters import ConversionError
 from trecexam.cli.main import run
 from trecexam.extensions.exams.fitting import fit_exam, improve_exam
 from trecexam.extensions.exams.irt.model import probability
 from trecexam.extensions.exams.irt.settings import Settings
+from trecexam.extensions.exams.response_matrix import read_components, read_groups, read_matrix
 from trecexam.track import Track
 
 
@@ -92,21 +94,6 @@ def test_fit_writes_the_documented_files_and_columns(
     assert shown.out == (out / "examinees.tsv").read_text()
 
 
-def test_the_likelihood_in_fit_json_belongs_to_the_written_tables(matrix: Path, tmp_path: Path) -> None:
-    out = tmp_path / "fitted"
-    assert run(["exam", "fit", str(matrix), "-o", str(out)]) == 0
-    items = tsv_rows(out / "items.tsv")
-    thetas = {row["examinee"]: float(row["theta"]) for row in tsv_rows(out / "examinees.tsv")}
-    a, b, c = (np.array([float(row[name]) for row in items]) for name in "abc")
-    p = probability([thetas[row["examinee"]] for row in tsv_rows(matrix)], a, b, c)
-    total = 0.0
-    for j, row in enumerate(tsv_rows(matrix)):
-        for i in range(12):
-            if row[f"q{i}"]:
-                total += math.log(p[j, i] if row[f"q{i}"] == "1" else 1 - p[j, i])
-    assert json.loads((out / "fit.json").read_text())["log_likelihood"] == pytest.approx(total, abs=0.05)
-
-
 def test_a_second_fit_removes_the_files_of_the_first(matrix: Path, tmp_path: Path) -> None:
     out = tmp_path / "fitted"
     call = ["exam", "fit", str(matrix), "-o", str(out)]
@@ -115,34 +102,6 @@ def test_a_second_fit_removes_the_files_of_the_first(matrix: Path, tmp_path: Pat
     assert not (out / "components.tsv").exists()
     assert {row["a"] for row in tsv_rows(out / "items.tsv")} == {"1.000"}
     assert {row["c"] for row in tsv_rows(out / "items.tsv")} == {"0.000"}
-
-
-def test_json_output_equals_fit_json_and_python_gives_the_same(
-    matrix: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    out = tmp_path / "fitted"
-    assert run(["exam", "fit", str(matrix), "-o", str(out), "--model", "2pl", "--json"]) == 0
-    shown = json.loads(capsys.readouterr().out)
-    kept = json.loads((out / "fit.json").read_text())
-    assert {name: shown[name] for name in kept} == {**kept, "notes": [*kept["notes"], f"written: {out}"]}
-    assert [row["item"] for row in shown["items"]] == [row["item"] for row in tsv_rows(out / "items.tsv")]
-    found = fit_exam(matrix, Settings.of("2pl", priors=True))
-    assert shown["log_likelihood"] == pytest.approx(found.fit.log_likelihood, abs=1e-3)
-
-
-def test_estimates_are_printed_with_their_certain_digits_everywhere(
-    matrix: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    out = tmp_path / "fitted"
-    call = ["exam", "fit", str(matrix), "-o", str(out)]
-    assert run([*call, "--json"]) == 0
-    shown = capsys.readouterr().out
-    fit = re.sub(r'"seconds": [\d.e-]+', "", (out / "fit.json").read_text())
-    files = [path.read_text() for path in (*out.glob("*.tsv"), *out.glob("plots/*.tsv"))]
-    assert run(call) == 0
-    printed = [re.sub(r'"seconds": [\d.e-]+', "", shown), fit, *files, capsys.readouterr().out]
-    assert not [number for text in printed for number in re.findall(r"\d\.\d{4,}", text)]
-    assert all(re.search(r"\d\.\d{3}", text) for text in printed)
 
 
 def test_items_and_examinees_with_the_same_responses_are_ordered_by_rule_not_by_rounding(
@@ -216,13 +175,6 @@ def test_examinees_and_items_without_responses_are_left_out_and_reported(
     assert "left out: examinees 's3'" in error
     assert "left out: questions 'q3'" in error
     assert "s4" in error  # got everything right
-
-
-def test_fitting_a_matrix_needs_an_output_folder(matrix: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["exam", "fit", str(matrix)]) == 2
-    error = capsys.readouterr().err
-    assert "-o DIR" in error
-    assert error.count("\n") == 1
 
 
 def test_priors_are_the_default_and_without_them_the_published_objective_is_used(
@@ -322,42 +274,6 @@ def test_a_track_is_read_as_an_exam_of_its_runs(track: Path, min_rating: int, de
     assert {ours for ours, _ in theirs} == {"theta", "accuracy"}
 
 
-def test_exam_fit_of_a_track_writes_a_leaderboard_and_its_agreement(
-    track: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run(["exam", "fit", str(track)]) == 0
-    shown = capsys.readouterr()
-    out = track / "out" / "exam"
-    assert "Kendall's tau of abilities" in shown.err
-    assert len(shown.out.splitlines()) == 10
-    columns = ["measure", "official_measure", "n_runs", "kendall_tau"]
-    assert list(tsv_rows(out / "correlation.tsv")[0])[:4] == columns
-    quality = tsv_rows(out / "item_quality.tsv")
-    assert {row["query_id"] for row in quality} == {"q1", "q2", "q3"}
-    assert quality[0]["text"].startswith("question")
-
-
-def test_queries_without_a_passage_and_runs_without_a_judged_one_are_reported(
-    track: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    skipped = "counted as wrong, because the run has no passage with a text for the query: skips (2 queries)"
-    judged = "none of its passages is judged"
-    assert run(["exam", "fit", str(track)]) == 0
-    err = capsys.readouterr().err
-    assert skipped in err.splitlines()
-    assert judged not in err
-    qrels = (track / "qrels.txt").read_text().splitlines(keepends=True)
-    ranked = {"q1-d00", "q1-d01"}
-    (track / "qrels.txt").write_text("".join(line for line in qrels if line.split()[2] not in ranked))
-    assert run(["exam", "fit", str(track)]) == 0
-    lines = capsys.readouterr().err.splitlines()
-    note = f"skips: {judged}, so its official values are 0; leave it out to compare the others"
-    assert [line for line in lines if judged in line] == [note]
-    (track / "qrels.txt").unlink()
-    assert run(["exam", "fit", str(track)]) == 0
-    assert judged not in capsys.readouterr().err
-
-
 def test_retired_items_are_left_out_and_ratings_by_people_count(track: Path) -> None:
     with trecexam.open_track(track) as opened:
         exam = opened.exam.fit().exam
@@ -405,11 +321,98 @@ def test_verify_spurious_shows_the_discrimination_of_each_item_between_runs(
     assert known
 
 
-def test_a_track_without_grades_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    root = make_small_track(
-        tmp_path / "track", config='[track]\ndepth = 8\n[grader]\nname = "recorded"\nrecorded = "g.jsonl"\n'
+def written(path: Path, text: str) -> Path:
+    path.write_text(text)
+    return path
+
+
+def test_a_table_has_ones_zeros_and_empty_cells(tmp_path: Path) -> None:
+    found = read_matrix(
+        written(tmp_path / "m.tsv", "examinee\tq 1\tq2\r\nbm25\t1\t\r\n\r\ndense\t0\t1.0\r\n")
     )
-    (root / "g.jsonl").write_text("")
-    assert run(["exam", "fit", str(root)]) == 2
-    assert capsys.readouterr().err.count("\n") == 1
-    assert not (root / "out").exists()
+    assert found.examinees == ("bm25", "dense")
+    assert found.items == ("q 1", "q2")
+    assert found.values[0, 0] == 1
+    assert np.isnan(found.values[0, 1])
+    assert found.values[1].tolist() == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "reason"),
+    [
+        ("examinee\tq1\ns\t2\n", 2, "examinee 's', question 'q1': '2' is neither 0, 1 nor empty"),
+        ("examinee\tq1\ns\t1\ns\t0\n", 3, "examinee 's' occurs twice"),
+        ("examinee\tq1\tq1\ns\t1\t0\n", 1, "names question 'q1' twice"),
+        ("examinee\tq1\ns\t1\t0\n", 2, "has 3 columns, the header line has 2"),
+        ("system\tq1\ns\t1\n", 1, "the first column is 'system'"),
+        ("examinee\ns\n", 1, "no question"),
+        ("examinee\tq1\t\ns\t1\t0\n", 1, "column 3 has no question id"),
+        ("examinee\tq1\n\t1\n", 2, "no examinee in the first column"),
+        ("examinee\tq1\n", None, "the file has only a header line"),
+    ],
+)
+def test_an_unreadable_table_is_rejected_with_its_line(
+    tmp_path: Path, text: str, line: int | None, reason: str
+) -> None:
+    with pytest.raises(ConversionError, match=reason) as error:
+        read_matrix(written(tmp_path / "m.tsv", text))
+    assert error.value.line == line
+
+
+def test_json_lines_have_one_response_each(tmp_path: Path) -> None:
+    rows = [
+        {"examinee": "s1", "question_id": "q1", "acc": 1},
+        {"examinee": "s1", "question_id": "q2", "acc": False},
+        {"examinee": "s2", "question_id": "q2", "correct": 1.0},
+        {"examinee": "s2", "question_id": "q1", "acc": None},
+    ]
+    found = read_matrix(written(tmp_path / "m.jsonl", "".join(json.dumps(row) + "\n" for row in rows)))
+    assert (found.examinees, found.items) == (("s1", "s2"), ("q1", "q2"))
+    assert found.values[0].tolist() == [1, 0]
+    assert np.isnan(found.values[1, 0])
+    assert found.values[1, 1] == 1
+
+
+def test_a_folder_has_one_file_per_examinee_as_in_the_released_code(tmp_path: Path) -> None:
+    questions = ["What is sous vide?", "Where is CDG airport?"]
+    for name, accs in (("flan", [1.0, 0.0]), ("closed", [0, 1])):
+        rows = [
+            {"doc": {"question": q, "doc_id": "same"}, "acc": acc}
+            for q, acc in zip(questions, accs, strict=True)
+        ]
+        written(tmp_path / f"{name}.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+    found = read_matrix(tmp_path)
+    assert found.examinees == ("closed", "flan")
+    assert found.items == ("1", "2")
+    assert found.texts["2"] == "Where is CDG airport?"
+    assert found.values.tolist() == [[0, 1], [1, 0]]
+
+
+@pytest.mark.parametrize(
+    ("rows", "reason"),
+    [
+        ([{"question_id": "q1", "acc": 1}], 'no "examinee" in it'),
+        ([{"examinee": "s", "question_id": "q1"}], 'no "acc" in it'),
+        ([{"examinee": "s", "question_id": "q1", "acc": 2}], "'2' is neither 0, 1 nor null"),
+        ([{"examinee": "s", "question_id": "q1", "acc": 1}] * 2, "already responded to question 'q1'"),
+        (
+            [
+                {"examinee": "s", "doc": {"question": "one?"}, "question_id": "q1", "acc": 1},
+                {"examinee": "t", "doc": {"question": "two?"}, "question_id": "q1", "acc": 1},
+            ],
+            "another text than before",
+        ),
+    ],
+)
+def test_unreadable_json_lines_are_rejected(tmp_path: Path, rows: list, reason: str) -> None:  # type: ignore[type-arg]
+    path = written(tmp_path / "m.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+    with pytest.raises(ConversionError, match=reason) as error:
+        read_matrix(path)
+    assert error.value.line == len(rows)
+
+
+def test_components_and_groups_are_tables_of_labels(tmp_path: Path) -> None:
+    found = read_components(written(tmp_path / "c.tsv", "examinee\tllm\ticl\ns\tflan\t0\n"))
+    assert (found.names, found.rows) == (("llm", "icl"), {"s": ("flan", "0")})
+    groups = read_groups(written(tmp_path / "g.tsv", "item\tbloom\nq1\tapplying|creating\nq2\t\n"))
+    assert groups.rows == {"q1": ("applying|creating",), "q2": ("",)}

@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from exams import CHOICES, STEM
-
-pytest.importorskip("httpx2")
-
+from exams import CHOICES, STEM, question, write_exam
 from scripted_server import Exchange, serving
 
 import trecexam
 from trecexam.cli.main import run
 from trecexam.extensions.exams.exam_file import read_exam
+
+pytest.importorskip("httpx2")
+
 
 PASSAGES = [
     {"docid": "d1", "text": "Heat pumps move heat.", "title": "Pumps", "topic": "heat"},
@@ -94,25 +94,6 @@ def test_each_passage_gets_a_question_with_its_origin(
     assert "2 questions (3 new answers)" in err
 
 
-def test_without_a_readable_answer_no_exam_is_written(
-    track: Callable[..., Path], capsys: pytest.CaptureFixture[str]
-) -> None:
-    with serving(lambda exchange: exchange.say("I cannot do that.")) as server:
-        root = track(server.url)
-        for _ in range(2):
-            assert generate(root) == 1
-            assert not (root / "exam.jsonl").exists()
-            assert not (root / "exam.generation.json").exists()
-            *_, answers, end = capsys.readouterr().err.splitlines()
-            assert answers == "no question in 3 answers: no four candidates"
-            assert end == (
-                f"no answer could be read as a question; {root}/exam.jsonl was not written: look at the "
-                f"answers in {root}/exam.unread.jsonl, then name another model in [generator] or raise its "
-                "max_new_tokens"
-            )
-        assert len((root / "exam.unread.jsonl").read_bytes().splitlines()) == 3
-
-
 def test_an_exam_stays_if_no_answer_of_another_model_is_readable(
     track: Callable[..., Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -163,53 +144,6 @@ def test_an_edited_exam_is_left_unchanged(
         assert len(server.bodies) == 3
 
 
-@pytest.mark.parametrize(
-    ("line", "reason"),
-    [
-        ('{"docid": "d1", "text": "a"}\n{"docid": "d1", "text": "b"}', ":2: passage 'd1' occurs twice"),
-        ('{"docid": "d1"}', ":1: passage 'd1' has no text"),
-        ('{"docid": "d1", "text": "a", "topic": 3}', ":1: \"topic\" of passage 'd1' is not text"),
-        ('{"docid": "d\\t1", "text": "a"}', ":1: id 'd\\t1': no tabs"),
-        ("", "the file is empty"),
-    ],
-)
-def test_unusable_passages_are_reported(
-    track: Callable[..., Path], capsys: pytest.CaptureFixture[str], line: str, reason: str
-) -> None:
-    root = track("http://127.0.0.1:9/v1")
-    (root / "passages.jsonl").write_text(line)
-    assert generate(root) == 2
-    assert reason in capsys.readouterr().err
-
-
-def test_short_stems_and_cut_answers_are_reported(track: Callable[..., Path]) -> None:
-    def short(exchange: Exchange) -> None:
-        cut = PASSAGES[1]["text"] in exchange.prompt
-        text = written("d1")
-        if PASSAGES[2]["text"] in exchange.prompt:
-            text = text.replace(STEM.replace("house", "d1"), "What is it?")
-        exchange.say(text.partition("Correct")[0] if cut else text, finish="length" if cut else "stop")
-
-    with serving(short) as server:
-        root = track(server.url)
-        with trecexam.open_track(root) as opened:
-            assert opened.exam.generate("pumps").questions
-    assert [each.doc_id for each in read_exam(root / "exam.jsonl")] == ["d1"]
-    noted = json.loads((root / "exam.generation.json").read_bytes())
-    assert noted["badly_parsed"] == {
-        "question too short": 1,
-        "ends early: raise `max_new_tokens`": 1,
-    }
-
-
-def test_a_compressed_output_file_is_rejected(
-    track: Callable[..., Path], capsys: pytest.CaptureFixture[str]
-) -> None:
-    root = track("http://127.0.0.1:9/v1")
-    assert generate(root, "-o", str(root / "exam.jsonl.gz")) == 2
-    assert "is compressed" in capsys.readouterr().err
-
-
 def test_a_stopped_generation_resumes(track: Callable[..., Path]) -> None:
     with serving(answer_with_question) as server:
         root = track(server.url, concurrency=1)
@@ -225,3 +159,89 @@ def test_a_stopped_generation_resumes(track: Callable[..., Path]) -> None:
     assert made.complete
     assert made.reused == asked_first
     assert [question.doc_id for question in made.questions] == ["d1", "d2"]
+
+
+# `trecexam exam filter` as a user runs it.
+
+
+@pytest.fixture
+def exam(tmp_path: Path) -> Path:
+    return write_exam(
+        tmp_path / "exam.jsonl",
+        [
+            question(0, raw="as it \u00fc was"),
+            question(1, STEM.replace("a heat", "the heat")),
+            question(2, "According to the documentation, what is needed to defrost the coil?"),
+            question(3, "How would you demonstrate that the coil of a pump is frozen?", CHOICES, 3),
+        ],
+    )
+
+
+def lines(path: Path) -> list[dict[str, object]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def test_kept_and_removed_questions_are_written_with_reasons(
+    exam: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = exam.parent / "filtered"
+    assert run(["exam", "filter", str(exam), "-o", str(out)]) == 0
+    kept, dropped = lines(out / "kept.jsonl"), lines(out / "dropped.jsonl")
+    assert sorted(path.name for path in out.iterdir()) == [
+        "dropped.jsonl", "groups.tsv", "kept.jsonl", "queries.tsv",
+    ]  # fmt: skip
+    assert [row["question_id"] for row in kept] == ["x0", "x1", "x3"]
+    assert kept[0]["raw"] == "as it \u00fc was"
+    reason = "refers to the text that it was made from: 'documentation'"
+    assert [(row["question_id"], row["reason"]) for row in dropped] == [("x2", reason)]
+    assert (out / "groups.tsv").read_text().splitlines() == [
+        "item\tbloom\tquestion_type", "x0\t\twhat", "x1\t\twhat", "x3\tApplying\thow",
+    ]  # fmt: skip
+    queries = (out / "queries.tsv").read_text().splitlines()
+    assert queries[0] == f"x0\t{STEM}"
+    assert len(queries) == 3
+    said = capsys.readouterr()
+    assert said.out.splitlines() == ["question_id\treason", f"x2\t{reason}"]
+    assert "4 questions: 1 dropped, 3 kept" in said.err
+    # The kept questions are an exam again, and none is removed a second time.
+    exam.write_bytes((out / "kept.jsonl").read_bytes())
+    assert run(["exam", "filter", str(exam), "-o", str(out / "again")]) == 0
+    assert lines(out / "again" / "kept.jsonl") == kept
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"choices": ["a", "b", "c"]}, "\"choices\" of question 'x0' are not 4 texts"),
+        ({"correct": 4}, "the index of the right candidate, 0..3, not 4"),
+        ({"correct": True}, "0..3, not True"),
+        ({"question_id": None}, 'no "question_id" in it'),
+        ({"question_id": "a\tb"}, "id 'a\\tb': no tabs"),
+        ({"question": None}, "has no text"),
+        ({"documentation": 3}, '"documentation" of question'),
+    ],
+)
+def test_a_line_that_is_not_a_question_is_reported(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], change: dict[str, object], reason: str
+) -> None:
+    path = tmp_path / "exam.jsonl"
+    path.write_text("\n" + json.dumps({**question().row(), **change}) + "\n")
+    assert run(["exam", "filter", str(path), "-o", str(tmp_path / "out")]) == 2
+    err = capsys.readouterr().err
+    assert err.startswith(f"trecexam: {path}:2: ")
+    assert reason in err
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_duplicate_question_id_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = write_exam(tmp_path / "exam.jsonl", [question(), question()])
+    assert run(["exam", "filter", str(path), "-o", str(tmp_path / "out")]) == 2
+    assert f"{path}:2: question id 'x0' occurs twice (first on line 1)" in capsys.readouterr().err
+
+
+def test_the_input_exam_is_never_overwritten(exam: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = exam.rename(exam.with_name("kept.jsonl"))
+    before = path.read_bytes()
+    assert run(["exam", "filter", str(path), "-o", str(path.parent)]) == 2
+    assert "is an input of this command; name another folder" in capsys.readouterr().err
+    assert path.read_bytes() == before

@@ -10,22 +10,17 @@ from threading import Thread
 from typing import Any
 
 import pytest
-from exams import CHOICES, PASSAGE, question, write_exam
-
-pytest.importorskip("torch")
-pytest.importorskip("transformers")
-pytest.importorskip("httpx2")
-
 import torch
+from exams import CHOICES, question, write_exam
 from outside import outside
 from scripted_server import KEY, Exchange, serving
 from support import write_run
-from tiny_models import save_llama
+from tiny_models import save_gpt2, save_llama
 
 from trecexam.cli.main import run
 from trecexam.config import GeneratorSection
 from trecexam.errors import TrecexamError
-from trecexam.extensions.exams.choosing import ChoosingWriter
+from trecexam.extensions.exams.choosing import ChoosingWriter, tokens_of
 from trecexam.extensions.exams.choosing import examinee as examinee_of
 from trecexam.extensions.exams.exam_file import ExamQuestion, read_exam
 from trecexam.extensions.exams.matrices import add_examinee
@@ -39,17 +34,15 @@ from trecexam.extensions.exams.scoring import (
     taking_job,
     texts_of,
 )
+from trecexam.extensions.local_models.causal import CausalBackend
 from trecexam.files.track_lock import exclusive_lock
-from trecexam.graders.server import exchange
+
+pytest.importorskip("torch")
+pytest.importorskip("transformers")
+pytest.importorskip("httpx2")
+
 
 STEMS = ("What is moved by a pump?", "What is on the coil in winter?", "Which power is used?")
-
-
-@pytest.fixture(autouse=True)
-def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(exchange, "FIRST_PAUSE", 0.01)
-    monkeypatch.setattr(exchange, "LONGEST_PAUSE", 0.05)
-    monkeypatch.setenv("TEST_KEY", KEY)
 
 
 @pytest.fixture(scope="module")
@@ -167,23 +160,6 @@ def test_a_local_model_answers_each_question_once_even_if_stopped_halfway(
         assert len(asked) == len(STEMS)
 
 
-def test_responses_to_another_exam_are_not_mixed_in(
-    exam: Path, model: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert score(exam, model) == 0
-    write_exam(exam, [question(9)])
-    assert score(exam, shutil.copytree(model, exam.parent / "other")) == 2
-    assert "responses to another exam" in capsys.readouterr().err
-
-
-def test_a_passage_too_long_for_the_model_is_cut(
-    exam: Path, model: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    write_exam(exam, [question(0, documentation=PASSAGE * 40)])
-    assert score(exam, model, "--retriever", "oracle") == 0
-    assert "documents cut to fit the model: 1 question" in capsys.readouterr().err
-
-
 def test_a_question_that_fills_the_context_is_asked_without_its_passage(
     exam: Path, model: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -256,18 +232,6 @@ def test_questions_without_an_answer_are_empty_not_wrong(exam: Path) -> None:
     with serving(failing) as server:
         assert score(exam, "big", "--base-url", server.url) == 1
     assert table(exam.parent / "out" / "matrix.tsv")[1] == ["big+closed-book+0", "1", "", "0"]
-
-
-def test_runs_with_the_same_tag_are_named_by_their_files(
-    exam: Path, model: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    ranking = {"x0": ["d1"], "x1": ["d2"], "x2": ["d0"]}
-    files = [write_run(exam.parent / where, ranking, "same") for where in ("a.run", "b.run", "c/a.run")]
-    assert score(exam, model, "--retriever", files[0], "--retriever", files[1]) == 0
-    components = table(exam.parent / "out" / "components.tsv")
-    assert [row[2] for row in components] == ["retriever", "a", "b"]
-    assert score(exam, model, "--retriever", files[0], "--retriever", files[2]) == 2
-    assert "two retrievers are called 'a'" in capsys.readouterr().err
 
 
 def test_probabilities_that_are_not_numbers_are_an_error(
@@ -384,12 +348,39 @@ def test_two_concurrent_processes_lose_no_examinee(tmp_path: Path) -> None:
     assert (tmp_path / "matrix.tsv").exists()
 
 
-def test_prompts_equal_the_published_ones() -> None:
-    made = question(0, "Why?", ["w", "x", "y", "z"], 2)
-    tail = "Candidates:\nA) w\nB) x\nC) y\nD) z\n\n###Assistant: Correct answer"
-    assert prompt(made) == f"###Human: Question: Why?\n\n{tail}"
-    assert prompt(made, "P.") == f"###Human: Question: Why?\n\nContext:P.\n\n{tail}"
-    assert (
-        prompt(made, "P.", "retrieved") == f"###Human: Question: Why?\n\nRetrieved Documents:\nP.\n\n{tail}"
-    )
-    assert prompt(made, examples=[made]) == f"{prompt(made)} C) y\n\n{prompt(made)}"
+# log P(continuation | prompt) against a plain forward pass of each pair.
+
+
+PROMPTS = ["What is the number of the passage about q1?", "Is it", "Question 3 of 5: " * 12]
+TEXTS = [
+    ["A) a", "B) the passage", "C) 5", "D) question number of q2 q3"],
+    ["Yes", "No"],
+    ["A", "B", "C", "D"],
+]
+
+
+@pytest.fixture(scope="module", params=["gpt2", "llama", "chat"])
+def backend(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> CausalBackend:
+    folder = tmp_path_factory.mktemp(request.param)
+    saved = save_gpt2(folder) if request.param == "gpt2" else save_llama(folder, chat=request.param == "chat")
+    return CausalBackend(saved, "cpu", "float32")
+
+
+def log_likelihood(backend: CausalBackend, prompt: list[int], tokens: list[int]) -> float:
+    """By one forward pass."""
+    row = torch.tensor([[*prompt, *tokens]])
+    with torch.inference_mode():
+        steps = torch.log_softmax(backend.model(input_ids=row).logits[0].double(), dim=-1)
+    start = len(prompt) - 1
+    return sum(float(steps[start + place, token]) for place, token in enumerate(tokens))
+
+
+@pytest.mark.parametrize("way", ["tree", "cache", "rows"])
+def test_log_probabilities_equal_a_plain_forward_pass(
+    backend: CausalBackend, way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(backend.scorer, "method_for", lambda length: way)
+    for given, texts in zip(backend.tokens.encode(PROMPTS), TEXTS, strict=True):
+        tokens = tokens_of(backend, texts)
+        expected = [log_likelihood(backend, given, continuation) for continuation in tokens]
+        assert backend.scorer.continued(given, tokens) == pytest.approx(expected, abs=1e-3)

@@ -5,17 +5,15 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from learnable import WordEncoder, make_learnable
-from support import HashGrader, labels_of, printed, tsv_rows
+from support import labels_of, printed, tsv_rows
 
 import trecexam
-from trecexam.cli import bars
 from trecexam.cli.main import run
-from trecexam.graders import Answer, Cell
 
 
 def learned(root: Path) -> list[dict[str, str]]:
@@ -46,30 +44,6 @@ def edit_qrels(root: Path, change: Callable[[list[str]], str | None]) -> None:
     (root / "qrels.txt").write_text(
         "".join(f"{' '.join(row[:3])} {label}\n" for row, label in changed if label is not None)
     )
-
-
-def test_progress_is_shown_from_python_too(
-    learnable: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(bars, "LOG_EVERY", -1.0)
-    with trecexam.open_track(learnable) as track:
-        track.learn.labels()
-    assert "learning: 75 of 75 texts encoded" in capsys.readouterr().err
-    with trecexam.open_track(learnable) as track:
-        track.learn.labels(progress=lambda now: None)
-    assert capsys.readouterr().err == ""
-
-
-def test_the_first_note_says_what_was_learned(learnable: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    edit_qrels(learnable, lambda row: None if row[2].endswith(("1", "2", "4")) else row[3])
-    notes = error_output(capsys, learnable).splitlines()
-    labels = [int(row["label"]) for row in learned(learnable) if row["judged"] == "no"]
-    assert notes[0] == (
-        f"learned labels for {len(labels)} passages ({sum(label >= 2 for label in labels)} relevant) from "
-        f"{len(labels_of(learnable / 'qrels.txt'))} judgments"
-    )
-    out = learnable / "out"
-    assert notes[1].startswith(f"written: {out / 'learned.tsv'}, {out / 'learned.qrels'}, ")
 
 
 def test_each_pooled_passage_has_a_gain_and_labels_of_people_are_kept(learnable: Path) -> None:
@@ -125,24 +99,6 @@ def test_learning_again_gives_the_same_labels_and_encodes_new_passages_alone(
     assert encoder.encoded == ["q0a q0b q0c new"]
 
 
-@pytest.mark.slow
-def test_learned_labels_do_not_depend_on_the_order_of_lines_and_files(learnable: Path) -> None:
-    assert run(["learn", str(learnable)]) == 0
-    names = ("learned.tsv", "learned-leaderboard.tsv")
-    before = [sorted((learnable / "out" / name).read_text().splitlines()) for name in names]
-    shutil.rmtree(learnable / "out")
-    shutil.rmtree(learnable / ".trecexam")
-    for name in ("qrels.txt", "passages.jsonl", "queries.tsv", "bank.questions.jsonl"):
-        lines = (learnable / name).read_text().splitlines(keepends=True)
-        (learnable / name).write_text("".join(lines[::-1]))
-    for path in sorted((learnable / "runs").iterdir(), reverse=True):
-        path.write_text("".join(path.read_text().splitlines(keepends=True)[::-1]))
-        path.rename(path.with_name(f"{9 - ord(path.stem) % 10}.run"))
-    assert run(["learn", str(learnable)]) == 0
-    after = [sorted((learnable / "out" / name).read_text().splitlines()) for name in names]
-    assert all(near("\n".join(one), "\n".join(other)) for one, other in zip(before, after, strict=True))
-
-
 def test_negative_labels_are_not_judgments_and_their_lines_stay(
     learnable: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -175,21 +131,6 @@ def test_a_track_that_cannot_be_learned_from_is_refused_with_the_reason(
     assert not (learnable / "out" / "learned.tsv").exists()
 
 
-def test_few_judged_passages_a_query_are_used_with_a_warning(
-    learnable: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    few = "with three, tau of the learned leaderboard with that of all judgments was .57 to .90"
-    assert few not in error_output(capsys, learnable)
-    edit_qrels(learnable, lambda row: row[3] if row[0] == "q0" or row[2].endswith(("1", "2")) else None)
-    error = error_output(capsys, learnable)
-    assert f"3 judged passages a query in the median: {few}" in error
-    assert run(["leaderboard", str(learnable), "--labels", "learned"]) == 0
-    assert few in capsys.readouterr().err
-    edit_qrels(learnable, lambda row: row[3] if row[0] == "q0" else None)
-    assert "4 of 5 queries ('q1', 'q2', 'q3', ...) have no judgment" in error_output(capsys, learnable)
-    assert {row["query_id"] for row in learned(learnable)} == {f"q{at}" for at in range(5)}
-
-
 def test_passages_without_text_are_reported_and_learned_from_votes(
     learnable: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -206,7 +147,8 @@ def test_passages_without_text_are_reported_and_learned_from_votes(
     assert 0 <= float(rows["q0-d00"]["gain"]) <= 2
     assert float(rows["q0-d00"]["sd"]) > 0
     (learnable / "passages.jsonl").write_text("")
-    assert "pooled passages ('q0-d00', 'q0-d01', ...) without a text" in error_output(capsys, learnable)
+    missing = f"pooled passages ('q0-d00', 'q0-d01' and {len(rows) - 2} more) without a text"
+    assert missing in error_output(capsys, learnable)
     assert {row["label"] for row in learned(learnable)} == set("012")
 
 
@@ -235,21 +177,6 @@ def test_another_track_must_differ_have_labels_of_people_and_the_same_scale(
     assert "the highest judgment here is 2, and 1 in" in error
 
 
-@pytest.mark.slow
-def test_judgments_of_another_track_can_start_a_track_without_judgments(
-    learnable: Path, tmp_path: Path
-) -> None:
-    bare = make_learnable(tmp_path / "bare", queries=2)
-    truth = labels_of(bare / "qrels.txt")
-    (bare / "qrels.txt").unlink()
-    assert run(["learn", str(bare), "--from", str(learnable)]) == 0
-    rows = learned(bare)
-    assert {row["judged"] for row in rows} == {"no"}
-    known = [(float(r["gain"]), truth[k]) for r in rows if (k := (r["query_id"], r["doc_id"])) in truth]
-    high, low = ([gain for gain, label in known if (label == 2) == best] for best in (True, False))
-    assert sum(high) / len(high) > sum(low) / len(low)
-
-
 def test_an_update_learns_if_enabled_in_the_settings(learnable: Path) -> None:
     with (learnable / "trecexam.toml").open("a") as config:
         config.write('\n[grader]\nname = "recorded"\nrecorded = "grades.jsonl"\n')
@@ -270,40 +197,168 @@ def test_an_update_learns_if_enabled_in_the_settings(learnable: Path) -> None:
         assert "judgments are 1" in note
 
 
-def test_the_learned_leaderboard_of_removed_runs_is_deleted(
-    learnable: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+# Incomplete or minimal tracks, and tracks without a bank: each command works or gives a one-line error.
+
+
+Change = Callable[[Path], object]
+
+#: The statuses below belong to these commands, in this order.
+COMMANDS = (
+    ["learn"],
+    ["leaderboard", "--labels", "learned"],
+    ["fill", "--by", "learned", "-o", "FILLED"],
+)
+
+
+def lines(path: Path) -> list[str]:
+    return path.read_text().splitlines(keepends=True)
+
+
+def labels(change: Callable[[str, str], object]) -> Change:
+    """Replaces each label by `change(passage, label)`; None removes the line."""
+
+    def changed(root: Path) -> None:
+        rows = [line.split() for line in lines(root / "qrels.txt")]
+        new = [(row, change(row[2], row[3])) for row in rows]
+        (root / "qrels.txt").write_text(
+            "".join(f"{row[0]} 0 {row[2]} {label}\n" for row, label in new if label is not None)
+        )
+
+    return changed
+
+
+def all_judged(root: Path) -> None:
+    pooled = {tuple(line.split()[0:3:2]) for path in (root / "runs").iterdir() for line in lines(path)}
+    (root / "qrels.txt").write_text(
+        "".join(f"{q} 0 {doc} {int(doc[-2:]) % 3}\n" for q, doc in sorted(pooled))
+    )
+
+
+def one_query(root: Path) -> None:
+    for path in (root / "queries.tsv", root / "qrels.txt", *(root / "runs").iterdir()):
+        path.write_text("".join(line for line in lines(path) if line.startswith("q0")))
+
+
+def one_run(root: Path) -> None:
+    for name in "bcd":
+        (root / "runs" / f"{name}.run").unlink()
+
+
+def without(name: str, *parts: str) -> Change:
+    """Removes the lines that contain one of these; without words, all lines."""
+
+    def changed(root: Path) -> None:
+        kept = [line for line in lines(root / name) if parts and not any(part in line for part in parts)]
+        (root / name).write_text("".join(kept))
+
+    return changed
+
+
+def one_passage(root: Path) -> None:
+    for path in (root / "runs").iterdir():
+        path.write_text(
+            "".join(line for line in lines(path) if not line.startswith("q0") or "q0-d01" in line)
+        )
+
+
+FINE = [0] * 3
+NOTHING_TO_LEARN = [2] * 3
+ODD: dict[str, tuple[Change, list[int]]] = {
+    "one query": (one_query, FINE),
+    "one judgment": (labels(lambda doc, label: 1 if doc == "q0-d01" else None), NOTHING_TO_LEARN),
+    "negative labels alone": (labels(lambda doc, label: -1), NOTHING_TO_LEARN),
+    "all of the pool judged": (all_judged, FINE),
+    "one run": (one_run, FINE),
+    "a run without a query": (without("runs/a.run", "q0 "), FINE),
+    "no passages with a text": (without("passages.jsonl"), FINE),
+    "a query with one passage": (one_passage, FINE),
+}
+#: The others run with `--all`: each has three commands.
+AT_EVERY_COMMIT = ("one query", "one judgment", "a run without a query")
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [pytest.param(odd, marks=() if odd in AT_EVERY_COMMIT else pytest.mark.slow) for odd in ODD],
+)
+def test_an_incomplete_track_is_processed_or_rejected_in_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], odd: str
 ) -> None:
-    config = (learnable / "trecexam.toml").read_text()
-    (learnable / "trecexam.toml").write_text(config.replace("[track]", "[track]\npool_judged = true"))
-    assert run(["learn", str(learnable)]) == 0
-    for path in (learnable / "runs").iterdir():
-        path.unlink()
-    table = learnable / "out" / "learned.tsv"
-    table.unlink()
-    (table / "not ours").mkdir(parents=True)
-    error_output(capsys, learnable, status=2)
-    assert (learnable / "out" / "learned-leaderboard.tsv").exists()
-    shutil.rmtree(table)
-    error_output(capsys, learnable)
-    assert not (learnable / "out" / "learned-leaderboard.tsv").exists()
+    root = make_learnable(tmp_path / "track", queries=4, docs=10)
+    (root / "bank.questions.jsonl").unlink()
+    change, expected = ODD[odd]
+    change(root)
+    found = []
+    for command in COMMANDS:
+        arguments = [part.replace("FILLED", str(tmp_path / "filled.qrels")) for part in command]
+        capsys.readouterr()
+        found.append(run([arguments[0], str(root), *arguments[1:]]))
+        shown = capsys.readouterr()
+        if found[-1]:
+            assert shown.out == ""
+            assert len(shown.err.splitlines()) == 1
+        assert "nan" not in shown.out.lower().split()
+    assert found == expected
 
 
-@pytest.mark.slow
-def test_invalid_probabilities_are_replaced_by_the_rating(learnable: Path) -> None:
-    def learned_with(odd: tuple[float, ...] | None) -> object:
-        class OddGrader(HashGrader):
-            def grade(self, cells: Iterable[Cell]) -> Iterator[Sequence[tuple[Cell, Answer]]]:
-                for batch in super().grade(cells):
-                    yield [
-                        (cell, answer._replace(probabilities=odd if cell.doc_id.endswith("1") else None))
-                        for cell, answer in batch
-                    ]
+# Tracks with runs, texts and judgments but no test bank.
 
-        shutil.rmtree(learnable / ".trecexam", ignore_errors=True)
-        with trecexam.open_track(learnable, grader=OddGrader()) as track:
-            track.grading.grade()
-            return track.learn.labels().table
 
-    table = learned_with(None)
-    for odd in ((-1.0, 2.0, 0.0, 0.0, 0.0, 0.0), (float("inf"),) * 6):
-        assert learned_with(odd) == table
+@pytest.fixture
+def inputs(tmp_path: Path) -> Path:
+    root = make_learnable(tmp_path / "inputs", queries=6)
+    (root / "bank.questions.jsonl").unlink()
+    return root
+
+
+@pytest.fixture
+def bankless(inputs: Path, tmp_path: Path) -> Path:
+    """A user who starts with runs and qrels."""
+    root = tmp_path / "track"
+    given = ["queries.tsv", "passages.jsonl", "qrels.txt"]
+    files = [part for name in given for part in (f"--{name.split('.')[0]}", str(inputs / name))]
+    assert run(["init", str(root), *files, "--runs", str(inputs / "runs")]) == 0
+    return root
+
+
+def test_judgments_with_other_ids_are_reported_with_both_ids(
+    bankless: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = (bankless / "qrels.txt").read_text().splitlines()
+    (bankless / "qrels.txt").write_text("".join(line.replace("0 q", "0 zzq", 1) + "\n" for line in lines))
+    judged = f"'zzq0-d01', 'zzq0-d02' and {len(lines) - 2} more"
+    examples = f"qrels.txt: no passage that it judges ({judged}) is in the pool ('q0-d00', "
+    for words in (["learn"], ["fill", "--dry-run"]):
+        capsys.readouterr()
+        assert run([words[0], str(bankless), *words[1:]]) == 2, words
+        assert examples in capsys.readouterr().err, words
+
+
+def run_command(
+    capsys: pytest.CaptureFixture[str], root: Path, *arguments: str, status: int = 0
+) -> tuple[str, str]:
+    return printed(capsys, arguments[0], root, *arguments[1:], status=status)
+
+
+def test_holes_are_filled_by_learned_labels_without_a_grader(
+    bankless: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output = bankless.parent / "filled.qrels"
+    _, err = run_command(capsys, bankless, "fill", "-o", str(output), status=2)
+    assert "no test bank" in err
+    assert "`--by learned` fills without one" in err
+    assert not output.exists()
+    _, err = run_command(capsys, bankless, "fill", "--by", "grader", "-o", str(output), status=2)
+    assert "no test bank" in err
+    _, err = run_command(capsys, bankless, "fill", "--by", "learned", "-o", str(output))
+    assert "0 cells to grade" in err
+    official = (bankless / "qrels.txt").read_text()
+    filled = output.read_text()
+    assert filled.startswith(official)
+    assert len(filled.splitlines()) > len(official.splitlines())
+    # Also by the result of a cross-validation.
+    run_command(capsys, bankless, "learn")
+    output.unlink()
+    _, err = run_command(capsys, bankless, "fill", "-o", str(output))
+    assert "filled by learned labels; cross-validation here" in err
+    assert output.read_text() == filled

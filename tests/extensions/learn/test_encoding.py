@@ -116,13 +116,3 @@ def test_after_any_damage_a_vector_is_unchanged_or_encoded_again(tmp_path: Path)
         damaged[bit // 8] ^= 1 << bit % 8
         path.write_bytes(damaged if number % 4 else damaged[: bit // 8])
         np.testing.assert_array_equal(encode(tmp_path, WordEncoder(), texts), whole)
-
-
-def test_without_a_file_to_write_all_is_encoded(tmp_path: Path) -> None:
-    encode(tmp_path, WordEncoder(), ["a"])
-    (path,) = tmp_path.iterdir()
-    path.unlink()
-    (path / "not ours").mkdir(parents=True)
-    (tmp_path / "file").touch()
-    for folder in (tmp_path, tmp_path / "file"):
-        assert [n_encoded(folder, ["a"]), n_encoded(folder, ["a"])] == [1, 1]

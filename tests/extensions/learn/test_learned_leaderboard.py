@@ -3,32 +3,28 @@
 from __future__ import annotations
 
 import json
+import math
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from headings import score_columns
-from learnable import WordEncoder, make_learnable, queries_of
-from support import Printed, contents, printed, read_jsonl, tsv_table
+from learnable import WordEncoder, grade_by, make_learnable, queries_of
+from sklearn.metrics import cohen_kappa_score
+from support import Printed, contents, labels_of, printed, read_jsonl, tsv_table
 
 import trecexam
 from trecexam.cli.main import run
-from trecexam.errors import TrecexamError
-from trecexam.extensions.learn.arithmetic.learning import fit
+from trecexam.extensions.learn import validation
+from trecexam.extensions.learn.arithmetic.check import compare, hidings, labels, zeros
+from trecexam.extensions.learn.arithmetic.learning import Learned, fit, predict
+from trecexam.extensions.learn.arithmetic.passages import QueryPassages
 from trecexam.extensions.learn.arithmetic.scores import expected_scores
-from trecexam.extensions.learn.outputs import LEARNING
-from trecexam.grades.open_track import OpenTrack
-from trecexam.inputs.track_graders import open_folder
-from trecexam.results.page.page import Page, Section
+from trecexam.results.result import Tables
 
 MEASURES = "nDCG@10", "AP(rel=2)@12", "Judged@10"
-
-
-def board_of(root: Path, source: Path | None = None) -> trecexam.Leaderboard:
-    """Learn, and read the leaderboard."""
-    with trecexam.open_track(root) as track:
-        track.learn.write(track.learn.labels(source=source))
-        return track.leaderboard(labels="learned")
 
 
 def shown(root: Path, capsys: pytest.CaptureFixture[str], *options: str) -> Printed:
@@ -88,31 +84,6 @@ def test_a_track_where_nothing_was_learned_says_what_to_run(
     assert "runs" in error()
 
 
-def test_arguments_that_learned_labels_do_not_take_are_refused(
-    learnable: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    command = ["leaderboard", learnable, "--labels", "learned"]
-    assert "leave out the measures" in printed(capsys, *command, "-m", "P@5", status=2)[1]
-    assert "leave out the measures and `official`" in printed(capsys, *command, "--official", status=2)[1]
-    with trecexam.open_track(learnable) as track:
-        with pytest.raises(TrecexamError, match="give 'learned'"):
-            track.leaderboard(labels="people")  # type: ignore[arg-type]
-        track.learn.write(track.learn.labels())
-        assert [row.run for row in track.leaderboard(labels="learned", runs=["b"]).rows] == ["b"]
-        with pytest.raises(TrecexamError, match="no run 'z'"):
-            track.leaderboard(labels="learned", runs=["z"])
-
-
-def report_sections(root: Path) -> list[Section]:
-    """The sections that learned labels add to the report."""
-    page = Page()
-    with OpenTrack(open_folder(root)) as loaders:
-        loader = loaders.first
-        assert LEARNING.page is not None
-        LEARNING.page(loader.load(), page)
-    return page.sections
-
-
 def test_if_all_is_judged_it_equals_the_official_leaderboard_without_uncertainty(
     learnable: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -139,40 +110,143 @@ def test_if_all_is_judged_it_equals_the_official_leaderboard_without_uncertainty
 # Runs that rank like the encoder.
 
 
-def make_of_the_encoder(root: Path) -> Path:
-    """Ten runs; `cosine` ranks by the encoder's cosine."""
-    make_learnable(root, queries=12, docs=24, runs="abcdefghi")
-    encoder, lines = WordEncoder(), []
-    texts = {row["docid"]: row["text"] for row in read_jsonl(root / "passages.jsonl")}
-    for line in (root / "queries.tsv").read_text().splitlines():
-        query, text = line.split("\t")
-        docs = [doc for doc in texts if doc.startswith(f"{query}-")]
-        cosines = encoder.embed([texts[doc] for doc in docs]) @ encoder.embed([text])[0]
-        order = np.argsort(-cosines)
-        lines += [
-            f"{query} Q0 {docs[at]} {rank} {99 - rank} cosine\n" for rank, at in enumerate(order[:12], 1)
+# The cross-validation of `learn`: comparisons, messages, and what is stored for `fill`.
+
+
+ROWS = [
+    ("leaderboard", "learned"),
+    ("leaderboard", "unjudged = 0"),
+    ("leaderboard", "condensed"),
+    ("fill", "learned"),
+    ("fill", "none"),
+]
+
+
+def validated(root: Path) -> Tables:
+    with trecexam.open_track(root) as track:
+        learned = track.learn.labels()
+        track.learn.write(learned)
+        return learned.validation
+
+
+def stored(root: Path) -> dict[str, Any]:
+    return dict(json.loads((root / "out" / "learned.json").read_text())["cross_validation"])
+
+
+def test_learn_shows_every_method_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    root = make_learnable(tmp_path / "track", queries=6)
+    shown = printed(capsys, "learn", root, "--json")
+    value = json.loads(shown.out)
+    assert [(row["used_by"], row["way"]) for row in value["ways"]] == ROWS
+    assert all(line in shown.err for line in value["notes"])
+    assert value["best"] == "learned"
+    assert value["judged"] == sum(query.judged.sum() for query in queries_of(root))
+    assert 0.35 < value["hidden"] / value["judged"] < 0.65
+    assert sum(row["used"] == "yes" for row in value["ways"]) == 2
+    for row in value["ways"]:
+        assert 0 <= row["loss"] <= 2
+        assert (row["kappa"] is None) == ((row["used_by"], row["way"]) != ("fill", "learned"))
+
+
+def test_losses_and_kappa_use_only_hidden_judgments(
+    tmp_path: Path,
+) -> None:
+    root = make_learnable(tmp_path / "track", queries=6)
+    queries = queries_of(root)
+    ways = {"learned": labels, "none": zeros}
+    compared = compare(queries, ways, 2)
+    rows = {row[1]: row for row in validated(root).table.rows if row[0] == "fill"}
+    for name in ways:
+        assert rows[name][2] == pytest.approx(compared[name].loss)
+    judged, said = [], []
+    for repeat in hidings(queries):
+        seen = [query.hiding(hidden) for query, hidden in zip(queries, repeat, strict=True)]
+        learned = fit(seen)
+        for query, known, hidden in zip(queries, seen, repeat, strict=True):
+            judged += (query.judgments[hidden] >= 2).tolist()
+            said += (predict(learned, known).labels[hidden] >= 2).tolist()
+    assert rows["learned"][3] == pytest.approx(cohen_kappa_score(judged, said))
+    assert rows["learned"][4] <= rows["learned"][3] <= rows["learned"][5]
+
+
+def test_too_few_judgments_to_hide_any_are_reported_and_nothing_is_stored(
+    learnable: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (learnable / "qrels.txt").write_text("q0 0 q0-d01 0\nq1 0 q1-d01 2\n")
+    shown = printed(capsys, "learn", learnable)
+    assert "not cross-validated: too few judgments to hide half of them: " in shown.err
+    assert len(shown.out.splitlines()) == 1
+    assert "cross_validation" not in json.loads((learnable / "out" / "learned.json").read_text())
+
+
+# The best method to fill.
+
+
+def test_a_method_better_only_by_chance_does_not_replace_learned_labels(tmp_path: Path) -> None:
+    root = make_learnable(tmp_path / "track", queries=6, docs=8, labels=2)
+    config = root / "trecexam.toml"
+    config.write_text(config.read_text().replace("min_relevant = 2", "min_relevant = 1"))
+    found = validated(root)
+    losses = {row[:2]: row[2] for row in found.table.rows}
+    best = {row[0]: row[1] for row in found.table.rows if row[-1] == "yes"}
+    assert best == {"leaderboard": "learned", "fill": "learned"}
+    assert losses["leaderboard", "condensed"] < losses["leaderboard", "learned"]
+    assert losses["fill", "learned"] < losses["fill", "none"]
+    rule = "used: learned labels, unless another method has a lower loss beyond chance (95%, over queries)"
+    assert rule in json.loads(found.to_json())["notes"]
+    assert not any("better than learned" in note for note in found.notes)
+
+
+def test_another_method_that_is_better_beyond_chance_is_named_and_stored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def inverted(queries: Sequence[QueryPassages], _: Learned) -> list[np.ndarray]:
+        return [np.where(query.judged, 2 - query.judgments, 1) for query in queries]
+
+    for name in ("labels", "expectations"):
+        monkeypatch.setattr(validation, name, inverted)
+    root = make_learnable(tmp_path / "track", queries=12)
+    truth = {doc: label for (_, doc), label in labels_of(root / "qrels.txt").items()}
+    grade_by(root, lambda doc: 2 * truth.get(doc, 0))
+    found = validated(root)
+    assert [row[:2] for row in found.table.rows] == [*ROWS, ("fill", "grader")]
+    best = {row[0]: row[1] for row in found.table.rows if row[-1] == "yes"}
+    assert (found.facts["best"], stored(root)["best"], best["fill"]) == ("grader", "grader", "grader")
+    losses = {row[1]: row[2] for row in found.table.rows if row[0] == "fill"}
+    assert stored(root)["losses"] == pytest.approx(losses)
+    assert found.table.rows[-1][3] == pytest.approx(1)
+    (note,) = (note for note in found.notes if "orders the runs better" in note)
+    assert note.startswith(f"`{best['leaderboard']}` orders the runs better than learned labels (loss 0.")
+
+
+@pytest.mark.slow
+def test_labels_of_a_grader_are_cut_where_they_agree_best_with_the_judgments(tmp_path: Path) -> None:
+    """Ratings are 2 for judgment 1 and 3 for judgment 2; the threshold of the track is 4."""
+    root = make_learnable(tmp_path / "track", queries=6)
+    truth = {doc: label for (_, doc), label in labels_of(root / "qrels.txt").items()}
+    grade_by(root, lambda doc: 0 if doc.endswith("4") else [0, 2, 3][truth.get(doc, 0)])
+    queries = queries_of(root)
+    rated = {row["doc_id"]: row["rating"] for row in read_jsonl(root / "grades.jsonl")}
+
+    def graded(seen: Sequence[QueryPassages], _: Learned) -> list[np.ndarray]:
+        ratings = [np.array([rated[doc] for doc in q.doc_ids]) for q in seen]
+        known = np.concatenate([of[q.judged] for of, q in zip(ratings, seen, strict=True)])
+        people = np.concatenate([q.judgments[q.judged] for q in seen])
+        cuts = [
+            max(range(1, 6), key=lambda cut: (round(_kappa(people >= step, known >= cut), 9), -cut))
+            for step in (1, 2)
         ]
-    (root / "runs" / "cosine.run").write_text("".join(lines))
-    return root
+        return [
+            np.where(q.judged, q.judgments, sum((of >= cut).astype(float) for cut in cuts))
+            for of, q in zip(ratings, seen, strict=True)
+        ]
+
+    compared = compare(queries, {"grader": graded}, 2)
+    (row,) = (row for row in validated(root).table.rows if row[1] == "grader")
+    assert row[2] == pytest.approx(compared["grader"].loss)
+    assert row[3] > 0.6
 
 
-def test_a_run_similar_to_the_encoder_is_listed(tmp_path: Path) -> None:
-    board = board_of(make_of_the_encoder(tmp_path / "track"))
-    (note,) = (note for note in board.notes if "encoder" in note)
-    assert note.startswith("passages much in the order of the encoder of these labels: cosine; their ranks")
-
-
-def test_the_report_has_the_section_while_runs_and_judgments_are_unchanged(learnable: Path) -> None:
-    def sections() -> list[str]:
-        return [section.title for section in report_sections(learnable)]
-
-    assert sections() == []
-    assert run(["learn", str(learnable)]) == 0
-    assert sections() == ["Leaderboard by learned labels"]
-    as_written = (learnable / "qrels.txt").read_text()
-    (learnable / "qrels.txt").write_text(as_written + "q0 0 q0-d00 2\n")
-    assert sections() == []
-    (learnable / "qrels.txt").write_text(as_written)
-    assert len(sections()) == 1
-    (learnable / "out" / "learned.json").write_text("{}")
-    assert sections() == []
+def _kappa(judged: np.ndarray, said: np.ndarray) -> float:
+    value = cohen_kappa_score(judged, said)
+    return 0.0 if math.isnan(value) else float(value)

@@ -80,27 +80,6 @@ def test_a_prompt_that_does_not_fit_alone_is_an_error(lengths: tuple[int, ...], 
         run(prompts(*lengths), Device(40, late=late), 60)
 
 
-def test_the_next_window_is_tokenised_in_another_thread_while_this_one_runs() -> None:
-    ready = threading.Event()
-    threads = []
-
-    def prepare(window: list[Prompt]) -> list[Prompt]:
-        threads.append(threading.current_thread().name)
-        if window[0].request == 2:
-            ready.set()
-        return window
-
-    def launch(batch: Sequence[Prompt], max_tokens: int) -> Callable[[], list[int]]:
-        # The first window's batch waits for the second window, which must arrive without a request.
-        assert ready.wait(10)
-        return lambda: [0] * len(batch)
-
-    batcher = batcher_of(prepare, launch, 100)
-    assert sum(map(len, batcher.run(prompts(5, 5, 5, 5), 2, 2))) == 4
-    assert len(threads) == 2
-    assert all(name.startswith("trecexam-tokenise") for name in threads)
-
-
 @pytest.mark.parametrize("where", ["cells", "prepare", "launch", "result"])
 def test_a_failure_anywhere_reaches_the_caller(where: str) -> None:
     def cells() -> Iterator[Prompt]:

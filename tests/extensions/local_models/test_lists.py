@@ -110,28 +110,6 @@ def test_labels_and_their_probabilities_equal_plain_forward_passes(
             spelled, written = f"{spelled}{opening}{best}", written + ways[best]
 
 
-def test_more_than_ten_nuggets_are_split_into_several_lists(folders: dict[str, Path]) -> None:
-    grader = made(folders["llama"], "causal", prompt="NuggetAssign2")
-    answers = graded(grader, cells_of(1, 13))
-    assert [len(call) for call in grader._calls(cells_of(1, 13))] == [10, 3]
-    assert {answer.rating for answer in answers.values()} <= {0, 5}
-    assert grader.identity["prompts"][0]["group"] == 10
-
-
-@pytest.mark.parametrize(("name", "model"), MODELS[:2])
-def test_a_custom_prompt_is_restricted_to_its_own_labels(
-    folders: dict[str, Path], tmp_path: Path, name: str, model: str
-) -> None:
-    (tmp_path / "mine.toml").write_text(
-        'template = "Passage: {context} Nugget List: {nuggets}"\nparser = "assignment"\ngroup = 2\n'
-        "max_rating = 1\nanswers = { support = 1, not_support = 0 }\n"
-    )
-    grader = made(folders[model], name, prompt=str(tmp_path / "mine.toml"))
-    answers = graded(grader, cells_of(1, 3))
-    assert len(answers) == 3
-    assert {answer.rating for answer in answers.values()} <= {0, 1}
-
-
 def test_nuggets_that_leave_no_room_for_a_passage_are_asked_in_shorter_lists(
     folders: dict[str, Path],
 ) -> None:

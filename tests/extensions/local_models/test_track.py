@@ -141,31 +141,6 @@ def test_an_item_that_cannot_be_graded_is_reported_once_and_the_rest_is_graded(
     assert len((root / "out" / "rejected.tsv").read_text().splitlines()) == 1
 
 
-def test_init_copies_a_model_and_a_prompt_file(models: dict[str, Path], tmp_path: Path) -> None:
-    source = make_small_track(tmp_path / "source")
-    (tmp_path / "mine.jinja").write_text("{{ question }} {{ context }}")
-    words = ["init", str(tmp_path / "new"), "--grader", "seq2seq", "--model", str(models["t5"])]
-    files = ["--passages", str(source / "passages.jsonl"), "--bank", str(source / "bank.questions.jsonl"),
-             "--runs", str(source / "runs")]  # fmt: skip
-    assert run([*words, *files, "--prompt", str(tmp_path / "mine.jinja")]) == 0
-    assert run(["watch", str(tmp_path / "new"), "--once"]) == 0
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["--grader", "seq2seq", "--prompt", "Thomass"], "did you mean 'Thomas'"),
-        (["--grader", "seq2seq", "--prompt", "none.toml"], "no such prompt file"),
-        (["--grader", "seq2seq", "--model", "./nowhere"], "no such folder: ./nowhere"),
-    ],
-)
-def test_init_rejects_settings_that_cannot_grade(
-    words: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert message in printed(capsys, "init", tmp_path / "new", *words, status=2).err
-    assert not (tmp_path / "new").exists()
-
-
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
@@ -244,12 +219,3 @@ def test_a_damaged_model_is_a_one_line_error_and_grades_nothing(
     assert message in err
     assert str(tmp_path / "model") in err
     assert "Traceback" not in err
-
-
-@pytest.mark.parametrize(("name", "model"), [("seq2seq", "llama"), ("causal", "t5")])
-def test_a_model_of_the_wrong_type_is_reported(
-    track: Make, models: dict[str, Path], capsys: pytest.CaptureFixture[str], name: str, model: str
-) -> None:
-    root = track()
-    configure(root, models[model], name=name)
-    assert str(models[model]) in printed(capsys, "watch", root, "--once", status=2).err

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import random
 import shutil
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -133,20 +132,6 @@ def test_a_t5_accepts_as_many_tokens_as_its_tokenizer_says(
     path.write_text(json.dumps(settings | ({"model_max_length": stated} if stated else {})))
     grader = create(GraderSection(name="seq2seq", model=str(folder)), Path())
     assert grader.identity["max_length"] == limit
-
-
-@pytest.mark.parametrize(("kind", "model"), [("seq2seq", "t5"), ("causal", "llama")])
-def test_a_passage_of_megabytes_is_cut_like_a_short_one_and_quickly(
-    models: dict[str, Path], kind: str, model: str
-) -> None:
-    grader = create(GraderSection(name=kind, model=str(models[model])), Path())
-    assert isinstance(grader, LanguageGrader)
-    words = "the answer is complete but has gaps " * 100_000
-    short, long = (ask(words[:size], "Is it complete?") for size in (40_000, len(words)))
-    began = time.process_time()
-    jobs = grader._prepare([(short,), *[(long,)] * 20])[0]
-    assert time.process_time() - began < 2
-    assert all(job.tokens == jobs[0].tokens for job in jobs)
 
 
 @pytest.mark.parametrize(("kind", "model"), [("seq2seq", "t5"), ("causal", "llama"), ("causal", "gpt2")])

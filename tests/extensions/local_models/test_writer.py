@@ -13,7 +13,6 @@ pytest.importorskip("transformers")
 from tiny_models import save_llama, save_t5
 
 from trecexam.config import GeneratorSection, GraderSection, TrackConfig
-from trecexam.errors import GraderError
 from trecexam.extensions.local_models.writer import LocalWriter
 from trecexam.graders import create
 from trecexam.graders.replies import Unwritten, WrittenText
@@ -94,16 +93,6 @@ def test_control_tokens_of_a_model_are_removed_from_prompts(models: dict[str, Pa
     writer = made(models, "causal")
     special = next(iter(writer.backend.tokens.tokenizer.all_special_tokens))
     assert special not in writer.plain(f"a {special} b")
-
-
-def test_the_model_of_the_grader_writes_if_the_settings_name_no_other(models: dict[str, Path]) -> None:
-    grader = GraderSection(name="causal", model=str(models["causal"]), seed=4)
-    writer = create_writer(TrackConfig(grader=grader), models["causal"].parent)
-    assert (writer.model, writer.seed) == ("llama", 4)
-    config = TrackConfig(grader=grader, generator=GeneratorSection(seed=5))
-    assert create_writer(config, models["causal"].parent).seed == 5
-    with pytest.raises(GraderError, match="no language model to write with"):
-        create_writer(TrackConfig(), models["causal"].parent)
 
 
 @pytest.mark.parametrize("kind", ["causal", "seq2seq"])

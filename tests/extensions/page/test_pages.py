@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Callable, Iterator
 from html import unescape
@@ -135,13 +134,6 @@ def test_disagreements_are_between_labels_and_judgments(reading: TestClient, gra
     assert "Cohen's kappa" in unescape(page)
 
 
-def test_missing_pages_say_what_is_missing(reading: TestClient) -> None:
-    for path in ("/nowhere", urls.run("x"), urls.query("x"), urls.passage("q1", "x"), "/result/x"):
-        page = reading.get(path)
-        assert page.status_code == 404
-        assert "<h1>" in page.text
-
-
 HOSTILE = [
     "<script>alert(1)</script>",
     '"><img src=x onerror=alert(1)>',
@@ -207,22 +199,6 @@ def test_typed_text_is_returned_as_text(reading: TestClient, text: str) -> None:
     assert "49" not in re.findall(r'<input id="filter"[^>]*value="([^"]*)"', html)[0]
 
 
-def test_names_that_are_not_valid_text_are_still_shown(
-    track: Path, open_client: Callable[..., TestClient]
-) -> None:
-    (track / "runs" / "x").mkdir()
-    for number in range(2):
-        # Two with the same tag are named by their files.
-        path = Path(os.fsdecode(os.fsencode(track / "runs" / "x") + b"/\xff\xfe%d.run" % number))
-        write_run(path, {"q1": ["q1-d00"]}, tag="same")
-    client = open_client(track)
-    html = client.get("/").text
-    links = {link for link in re.findall(r'href="(/run/[^"]+)"', html) if "~FF~FE" in link}
-    assert len(links) == 2
-    for link in links:
-        assert client.get(link).status_code == 200
-
-
 class TestThereIsNothingYet:
     """The page of a track that lacks something, and the advice."""
 
@@ -245,21 +221,6 @@ class TestThereIsNothingYet:
         client.app.state.live.reload()  # type: ignore[attr-defined]
         assert "run0" in client.get("/").text
 
-    def test_without_runs_the_page_says_where_to_put_them(
-        self, track: Path, open_client: Callable[..., TestClient]
-    ) -> None:
-        for path in (track / "runs").iterdir():
-            path.unlink()
-        client = open_client(track)
-        assert f"{track}/runs" in client.get("/").text
-        for path in (
-            urls.query("q1"),
-            urls.query("q1", show="runs"),
-            "/section/holes",
-            *map(urls.result, RESULTS),
-        ):
-            assert client.get(path).status_code == 200
-
 
 def test_the_leaderboard_compares_with_a_baseline(reading: TestClient, graded: Path) -> None:
     with trecexam.open_track(graded) as track:
@@ -267,31 +228,10 @@ def test_the_leaderboard_compares_with_a_baseline(reading: TestClient, graded: P
     html = reading.get("/?baseline=run1").text
     assert '<option value="run1" selected>' in html
     shown = {row[1]: row for row in rows_of(html)}
-    for run in ("run0", "run2"):
-        values = compared.measures[0].of_baseline()[run]
-        assert f"{values['difference']:.3f}" in " ".join(shown[run])
+    for name in ("run0", "run2"):
+        values = compared.measures[0].of_baseline()[name]
+        assert f"{values['difference']:.3f}" in " ".join(shown[name])
     assert "two-sided paired t test over queries, Holm over all comparisons with the baseline" in html
     nobody = reading.get("/?baseline=nobody")
     assert nobody.status_code == 200
     assert "comparisons with the baseline" not in nobody.text
-
-
-@pytest.fixture
-def skipping(track: Path) -> Path:
-    """The track with a run that answers one query with two passages, one of them unjudged, and an unknown."""
-    (track / "runs" / "skips.run").write_text(
-        "q1 Q0 q1-d00 1 3 skips\nq1 Q0 unjudged 2 2 skips\nq9 Q0 q9-d01 1 5 skips\n"
-    )
-    return track
-
-
-def test_the_holes_of_the_page_are_those_of_the_command(skipping: Path) -> None:
-    with trecexam.open_track(skipping) as opened:
-        opened.update()
-        expected = {row.run: row[3:] for row in opened.holes().sums()}
-    assert expected["skips"] == (2, 1, 1, pytest.approx(1 / 6))
-    with client_of(skipping) as client:
-        rows = rows_of('id="table"' + client.get("/section/holes").text)
-    shown = {run: (int(retrieved), int(unjudged), int(ungraded), float(judged))
-             for run, _, retrieved, unjudged, ungraded, judged in rows}  # fmt: skip
-    assert shown == {run: pytest.approx(holes, abs=5e-4) for run, holes in expected.items()}

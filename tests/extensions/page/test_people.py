@@ -1,28 +1,24 @@
 from __future__ import annotations
 
+import csv
 import re
 from collections.abc import Callable
+from html import unescape
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
+from served import client_of, csrf_of, rows_of
 from starlette.testclient import TestClient
 
+from trecexam.cli.main import run
 from trecexam.extensions.page.urls import Urls
-from trecexam.extensions.page.view import QueryView
 from trecexam.features.override.overriding import seen_token
 
 urls = Urls()
 
 Post = Callable[..., Any]
 CELL = {"query": "q1", "doc": "q1-d00", "item": "q1/0"}
-
-
-def state_of(client: TestClient, query_id: str = "q1") -> QueryView:
-    state = client.app.state.live.view.query(query_id)  # type: ignore[attr-defined]
-    assert isinstance(state, QueryView)
-    return state
 
 
 def test_a_rating_is_written_shown_at_once_and_its_author_remembered(
@@ -39,19 +35,6 @@ def test_a_rating_is_written_shown_at_once_and_its_author_remembered(
     assert "q1-d00 on q1/0: 5 by Ann Ö counts now." in again
     assert "Change Ann Ö's rating" in again
     assert "Your name" not in again
-
-
-@pytest.mark.parametrize("item", ["q1/0", ""])
-def test_after_a_rating_the_query_is_shown_with_it(client: TestClient, post: Post, item: str) -> None:
-    before = state_of(client)
-    # Never equal to the grader's rating, which would show nothing.
-    rating = str(5 - int(before.ratings[0, 0])) if item else "2"
-    post("/override", **{**CELL, "item": item}, who="Ann", why="w", rating=rating)
-    after = state_of(client)
-    assert after.human.keys() == {("q1-d00", item)}
-    assert str(after.human["q1-d00", item].rating) == rating
-    assert not item or str(after.ratings[0, 0]) == rating
-    np.testing.assert_array_equal(before.codes, after.codes)
 
 
 def test_of_two_concurrent_ratings_the_second_is_told_who_rated_first(
@@ -112,3 +95,68 @@ def test_a_track_with_unwritable_ratings_says_so(post: Post, track: Path) -> Non
     answer = post("/override", **CELL, rating="3", who="Ann", why="w")
     assert answer.status_code == 422
     assert "overrides.tsv:1" in answer.text
+
+
+# The scales on which people judge, the notes of a result, and the page of work that is left.
+
+
+WHOLE = {"query": "q1", "doc": "q1-d03", "item": "", "who": "Ann", "why": "read it"}
+TREC = ["irrelevant", "related", "highly relevant", "perfectly relevant"]
+
+
+def offered(page: str) -> list[tuple[int, str]]:
+    """The ratings of the passage as a whole on its page, and their words."""
+    form = page[page.index('id="rate-whole"') :]
+    form = form[: form.index("</form>")]
+    found = re.findall(r'name="rating" value="(\d+)" required> ([^<]+)</label>', form)
+    return [(int(value), unescape(text).strip()) for value, text in found]
+
+
+def drop_hole(track: Path) -> None:
+    lines = (track / "qrels.txt").read_text().splitlines(keepends=True)
+    (track / "qrels.txt").write_text("".join(line for line in lines if " q1-d03 " not in line))
+
+
+@pytest.mark.parametrize(
+    ("best", "words"),
+    [(1, ["not relevant", "relevant"]), (2, ["not relevant", "relevant", "highly relevant"])],
+)
+def test_the_scale_is_that_of_the_official_judgments(track: Path, best: int, words: list[str]) -> None:
+    lines = [line.split() for line in (track / "qrels.txt").read_text().splitlines()]
+    capped = (f"{q} 0 {doc} {min(int(label), best)}\n" for q, _, doc, label in lines)
+    (track / "qrels.txt").write_text("".join(capped))
+    with client_of(track) as client:
+        assert offered(client.get(urls.passage("q1", "q1-d03")).text) == list(enumerate(words))
+
+
+@pytest.mark.parametrize("label", [0, 3])
+def test_a_judgment_on_the_page_is_the_label_that_fill_writes(track: Path, label: int) -> None:
+    """Her 3 of TREC's 0..3 became 1, by the rule for the model's labels."""
+    drop_hole(track)
+    page = urls.passage("q1", "q1-d03")
+    with client_of(track) as client:
+        form = {"csrf": csrf_of(client), **WHOLE, "rating": str(label), "seen": "none", "back": page}
+        assert client.post("/override", data=form).status_code == 303
+        told = client.get(page).text
+        assert f"q1-d03: {TREC[label]} by Ann counts now." in told
+        assert "the grader's counts again" not in told[told.index('id="rate-whole"') :].split("</details>")[0]
+    merged = track.parent / "merged.qrels"
+    assert run(["fill", str(track), "-o", str(merged)]) == 0
+    assert f"q1 0 q1-d03 {label}\n" in merged.read_text()
+    with merged.with_name("merged.qrels.sources.tsv").open() as file:
+        (row,) = (row for row in csv.DictReader(file, delimiter="\t") if row["doc_id"] == "q1-d03")
+    assert (row["source"], row["who"], row["why"]) == ("human", "Ann", "read it")
+
+
+def test_a_rating_beyond_the_scale_is_refused_and_nothing_written(
+    post: Callable[..., Any], track: Path
+) -> None:
+    answer = post("/override", **WHOLE, rating="4", seen="none")
+    assert answer.status_code == 422
+    assert "0..3 (0 irrelevant, 1 related" in unescape(answer.text)
+    assert not any((track / name).exists() for name in ("overrides.tsv", "judgments.tsv"))
+
+
+def test_the_page_counts_every_cell_by_its_status(client: TestClient) -> None:
+    counts = {name: int(count) for name, count in rows_of(client.get("/result/grading").text)}
+    assert counts["graded"] == sum(counts.values()) > 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import re
 import shutil
 from collections.abc import Iterator
@@ -84,20 +83,6 @@ def test_each_grader_has_its_pages_and_the_header_links_to_the_same_page_of_othe
     assert header(answer.text) == {"All graders": "/", **expected}
 
 
-def test_links_stay_with_the_grader(pages: TestClient) -> None:
-    waiting, known = ["/grader/support"], {"/grader/support"}
-    while waiting:
-        page = pages.get(waiting.pop())
-        assert page.status_code == 200, page.url
-        main = page.text.partition("<main")[2]
-        links = {unescape(link) for link in re.findall(r'href="(/[^"?#]*)', main)}
-        assert all(link.startswith("/grader/support") for link in links), links
-        waiting += links - known
-        known |= links
-    assert "/grader/support/run/rag-demo" in known
-    assert any("/passage/" in link for link in known)
-
-
 def _cells_of(pages: TestClient, grader: str) -> Iterator[dict[str, str]]:
     """Cells of a grader, as form fields."""
     view = pages.app.state.live.view.of(grader)  # type: ignore[attr-defined]
@@ -154,37 +139,6 @@ def test_people_rate_for_each_grader_in_a_separate_file(track: Path, grader: str
     assert [path.name for path in track.glob("overrides*")] == [file]
 
 
-def test_assessors_judge_blind_for_each_grader(track: Path, tmp_path: Path) -> None:
-    path, tokens = users_file(tmp_path)
-    with client_of(track, users=Users(path)) as client:
-        browser = Team(client.app, path, tokens).client("ada")
-        address = browser.get("/grader/support/assess").headers["location"]
-        assert address.startswith("/grader/support/assess/passage/")
-        page = browser.get(address).text
-        assert header(page) == {name: f"/grader/{name}/assess" for name in ("rubric", "support", "second")}
-        assert here(page) == ["support"]
-        assert "rag-demo" not in page
-        assert "Does the passage say what each sentence says?" in page
-        assert '<strong dir="auto">' in page
-        assert '<span class="soft" dir="auto">' in page, "the sentences around it"
-        choices = re.findall(r'value="(\d)"[^>]*(?:data-key|shortcuts)="(\d)"[^>]*>\s?([a-z ]+) <kbd>', page)
-        assert choices[:3] == [
-            ("2", "1", "full support"),
-            ("1", "2", "partial support"),
-            ("0", "3", "no support"),
-        ]
-        n_sentences = page.count("data-question") or 1
-        hidden = re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', page.partition('id="cannot"')[0])
-        rated = {f"item-{n}": "1" for n in range(1, n_sentences + 1)}
-        done = browser.post("/grader/support/assess", data={**dict(hidden), **rated})
-        assert done.status_code == 303
-        assert done.headers["location"].partition("?")[0] != address
-        assert "1 of" in browser.get(done.headers["location"]).text
-    rows = list(csv.DictReader((track / "overrides.support.tsv").read_text().splitlines(), delimiter="\t"))
-    assert [(row["rating"], row["who"]) for row in rows] == [("1", "ada")] * n_sentences
-    assert not (track / "overrides.tsv").exists()
-
-
 def test_a_plan_belongs_to_the_grader_whose_pool_has_its_passages(track: Path, tmp_path: Path) -> None:
     settings = track / "trecexam.toml"
     head, support = settings.read_text().split("[graders.support]")
@@ -215,12 +169,6 @@ def test_editing_the_bank_affects_the_graders_that_use_it(track: Path) -> None:
         assert "/bank/" not in pages.get("/grader/support/query/q01?show=items").text
 
 
-def test_an_unknown_grader_is_reported(pages: TestClient) -> None:
-    answer = pages.get("/grader/umbrela/result/queries")
-    assert answer.status_code == 404
-    assert "the graders are rubric, support" in words(answer.text)
-
-
 def test_if_the_first_grader_cannot_go_on_people_rate_for_the_next(demo: Path, tmp_path: Path) -> None:
     track = tmp_path / "track"
     shutil.copytree(demo, track)
@@ -246,8 +194,3 @@ def test_if_the_first_grader_cannot_go_on_people_rate_for_the_next(demo: Path, t
         assert 'action="/grader/support/override"' in page
         assert _rate(client, "support", key, "2").status_code == 303
     assert [path.name for path in track.glob("overrides*")] == ["overrides.support.tsv"]
-
-
-def test_judge_next_refers_to_the_page(demo: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["judge-next", str(demo), "--grader", "support"]) == 2
-    assert "label them with `trecexam serve" in capsys.readouterr().err

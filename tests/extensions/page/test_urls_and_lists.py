@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import math
 import re
+import string
+from itertools import pairwise
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -9,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trecexam.extensions.page.listing import Address, in_order, listed
+from trecexam.extensions.page.marking import marked
 from trecexam.extensions.page.urls import Urls, name_of, segment
 
 urls = Urls()
@@ -71,3 +74,58 @@ def test_another_order_starts_at_the_first_page_and_paging_keeps_the_order() -> 
     address = at(sort="-m0", page="3", q="a b")
     assert address.but(sort="m0") == "/x?sort=m0&q=a+b"
     assert address.but(page=4) == "/x?sort=-m0&page=4&q=a+b"
+
+
+PASSAGE = (
+    "Heat pumps move heat. An air-source heat pump finds heat in outdoor air, even when it is freezing; "
+    "the refrigerant boils at a very low temperature. Backup heating is needed below -25 °C."
+)
+
+
+def found(passage: str, answer: str) -> list[str]:
+    pieces = marked(passage, answer)
+    assert "".join(text for text, _ in pieces) == passage
+    return [text for text, is_marked in pieces if is_marked]
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        ("the refrigerant boils", ["the refrigerant boils"]),
+        ("THE REFRIGERANT,\n boils!", ["the refrigerant boils"]),
+        ("air source heat pump", ["air-source heat pump"]),
+        ("heat", ["Heat"]),
+        ("eat pumps", []),  # not a part of a word
+        ("Below -25 °C.", ["below -25 °C"]),
+        ("", []),
+        ("4", []),
+        ("Rating: 4/5", []),
+        ("5 out of 5", []),
+        ("[4]", []),
+        ("Unanswerable", []),
+        ("unanswerable.", []),
+        ("No answer", []),
+        ("something else entirely, of which nobody spoke", []),
+    ],
+)
+def test_the_text_of_an_answer_is_highlighted(answer: str, expected: list[str]) -> None:
+    assert found(PASSAGE, answer) == expected
+
+
+WORDS = st.text(st.sampled_from("abß .,İé\u0301\n<&"), max_size=60)
+
+
+@given(st.one_of(WORDS, st.text(max_size=60)), st.one_of(WORDS, st.text(max_size=60)))
+def test_the_pieces_always_add_up_to_the_passage(passage: str, answer: str) -> None:
+    pieces = marked(passage, answer)
+    assert "".join(text for text, _ in pieces) == passage
+    assert all(text for text, _ in pieces)
+    assert all(one[1] != other[1] for one, other in pairwise(pieces))
+
+
+@given(st.lists(st.text(string.ascii_lowercase, min_size=1, max_size=8), min_size=4, max_size=40), st.data())
+def test_words_of_the_passage_are_found(words: list[str], data: st.DataObject) -> None:
+    start = data.draw(st.integers(0, len(words) - 2))
+    end = data.draw(st.integers(start + 1, len(words)))
+    quoted = " ".join(words[start:end])
+    assert found(" ".join(words), quoted.upper()) in ([quoted], []) or quoted in ("no", "na", "none", "yes")

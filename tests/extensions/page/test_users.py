@@ -21,9 +21,7 @@ from team import csrf_in
 
 from trecexam.cli.main import run
 from trecexam.errors import TrecexamError
-from trecexam.extensions.page.running import unknown_assessors
 from trecexam.extensions.page.users import Users, add_tokens, digest, hashes_file, read_users
-from trecexam.folder import TrackFolder
 
 TEXT = '# The people of 2026.\nada = "assessor" # our first\n"orla@uni.edu" = "organizer"\n'
 
@@ -120,21 +118,6 @@ def test_a_running_page_makes_links_for_new_names_and_shuts_out_removed_ones(tra
             assert (may_enter(old, url), may_enter(new, url)) == (False, True)
 
 
-def test_links_have_the_public_address(
-    track: Path, path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    class NoServer:
-        def __init__(self, *args: object, **options: object) -> None: ...
-
-        def run(self) -> None: ...
-
-    monkeypatch.setattr("trecexam.extensions.page.running.Server", NoServer)
-    path.write_text('ada = "assessor"\n')
-    public = "https://nuggets.uni.edu/trec"
-    assert run(["serve", str(track), "--port", "0", "--users", str(path), "--public-url", public]) == 0
-    assert f"ada (assessor) logs in at {public}/login?token=" in capsys.readouterr().err
-
-
 def test_a_kill_leaves_whole_hashes_and_no_lock(path: Path) -> None:
     code = (
         f"import sys; sys.path[:] = {sys.path!r}\n"
@@ -226,17 +209,6 @@ def test_an_invalid_line_of_hashes_is_named_and_nothing_is_written(path: Path) -
     assert hashes_file(path).read_text().startswith("# mine\nada\t")
 
 
-def test_a_pipe_or_too_large_file_is_rejected_at_once(path: Path) -> None:
-    os.mkfifo(path)
-    with pytest.raises(TrecexamError, match="is a pipe or a device"):
-        Users(path)
-    path.unlink()
-    path.touch()
-    os.truncate(path, 2**40)
-    with pytest.raises(TrecexamError, match="larger than 16 MiB"):
-        Users(path)
-
-
 @pytest.mark.parametrize("broken", ["[[user", f"x = {'[' * 50_000}"], ids=["TOML", "too deep"])
 def test_nobody_has_access_while_the_served_file_is_broken(path: Path, broken: str) -> None:
     path.write_text('ada = "assessor"\n')
@@ -266,18 +238,3 @@ def test_a_name_may_have_accented_letters_and_is_stored_composed(path: Path, nam
     (entry,) = read_users(path).values()
     assert entry.name == unicodedata.normalize("NFC", name)
     assert Users(path).get(unicodedata.normalize("NFD", name)) == entry
-
-
-def test_a_plan_with_assessors_who_cannot_log_in_is_reported(small_track: Path, path: Path) -> None:
-    folder = TrackFolder.open(small_track)
-    path.write_text('ada = "assessor"\nrudi = "reader"\n')
-    users = Users(path)
-    assert not unknown_assessors(folder, users)
-    plan = small_track / "judging.tsv"
-    plan.write_text("assessor\tquery_id\tdoc_id\ttask\nada\tq0\td\town\n")
-    assert not unknown_assessors(folder, users)
-    with plan.open("a") as file:
-        file.writelines(f"{name}\tq0\td\town\n" for name in ("Ada", "bob", "rudi"))
-    assert unknown_assessors(folder, users).endswith(": 'Ada' (there is 'ada'), 'bob', 'rudi'")
-    plan.write_text("x")
-    assert "judging.tsv:1" in unknown_assessors(folder, users)

@@ -77,15 +77,6 @@ def test_both_baselines_are_answered_once_and_used_in_the_report(
     assert report[1].endswith("\t50\t9")
 
 
-def test_without_a_generator_the_model_of_the_judge_answers(tmp_path: Path) -> None:
-    with serving(script) as server:
-        root = make_track(tmp_path / "track", server.url)
-        assert run(["ragval", "answers", str(root)]) == 0
-        assert {body["model"] for body in server.bodies} == {"tiny"}
-        # The system message of the judge is not used here.
-        assert {len(body["messages"]) for body in server.bodies} == {1}
-
-
 def test_an_edited_file_is_left_unchanged(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with serving(script) as server:
         root = make(tmp_path / "track", server.url)

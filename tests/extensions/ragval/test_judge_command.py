@@ -2,31 +2,24 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
-
-pytest.importorskip("httpx2")
-
-from ragval import KEY, answer, judging, make_track, questions
+from ragval import answer, judging, make_track, questions
 from scripted_server import serving
 from text_files import put_rows
 
 import trecexam
 from trecexam.cli.main import run
-from trecexam.graders.server import exchange
+
+pytest.importorskip("httpx2")
+
 
 HEADER = "run_id\tn\tunparsed\ttruthfulness\trelevance\tsum\tn_input_tokens\tn_output_tokens"
 NOWHERE = "http://127.0.0.1:9/v1"
-
-
-@pytest.fixture(autouse=True)
-def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(exchange, "FIRST_PAUSE", 0.01)
-    monkeypatch.setattr(exchange, "LONGEST_PAUSE", 0.05)
-    monkeypatch.setenv("TEST_KEY", KEY)
 
 
 def table(root: Path) -> list[list[str]]:
@@ -178,82 +171,6 @@ def test_a_rating_by_a_person_replaces_that_of_the_judge(tmp_path: Path) -> None
             assert table(root) == [["a", "1", "0", *shown, "", ""]]
 
 
-def test_init_makes_a_track_with_a_working_judge(tmp_path: Path) -> None:
-    bank = put_rows(tmp_path / "questions.jsonl", *questions())
-    root = tmp_path / "track"
-    with serving(judging) as server:
-        words = ["--grader", "ragval", "--model", "tiny", "--base-url", server.url]
-        assert run(["init", str(root), "--bank", str(bank), *words]) == 0
-        # Nothing has been dropped yet.
-        assert run(["watch", str(root), "--once"]) == 0
-        put_rows(root / "runs" / "a.jsonl", answer("k1", 5, 5))
-        assert run(["watch", str(root), "--once"]) == 0
-    assert table(root)[0][0] == "a"
-    with trecexam.open_track(root) as track:
-        assert track.leaderboard().measures == ("P(rel=4)@1", "Cover(rel=4)@1", "nDCG@1")
-
-
-@pytest.mark.parametrize(
-    ("words", "status"),
-    [
-        (["bank", "check"], 0),
-        (["verify", "grading"], 0),
-        (["verify", "grid"], 0),
-        (["verify", "missing"], 2),
-        (["exam", "fit"], 0),
-        (["judge-next"], 0),
-        (["compare"], 0),
-        (["holes"], 0),
-        (["status"], 0),
-        (["export", "qrels"], 0),
-        (["export", "subtopics"], 0),
-        (["export", "grades"], 0),
-        (["export", "pool"], 0),
-        (["agreement"], 2),
-    ],
-)
-def test_other_commands_work_or_give_a_clear_error_on_such_a_track(
-    judged: Path, words: list[str], status: int
-) -> None:
-    assert run([*words[:2], str(judged), *words[2:]] if len(words) > 1 else [*words, str(judged)]) == status
-
-
-@pytest.fixture(scope="module")
-def judged(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    root = tmp_path_factory.mktemp("ragval") / "track"
-    with pytest.MonkeyPatch.context() as patch, serving(judging) as server:
-        patch.setenv("TEST_KEY", KEY)
-        make_track(root, server.url)
-        for number, name in enumerate(("a", "b", "c")):
-            put_rows(
-                root / "runs" / f"{name}.jsonl",
-                *(
-                    answer(key, 2 + number + place % 2, 5 - place)
-                    for place, key in enumerate(("k1", "k2", "k3"))
-                ),
-            )
-        assert run(["watch", str(root), "--once"]) == 0
-    return root
-
-
-def test_without_answers_or_questions_the_error_says_what_to_do(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    root = make_track(tmp_path / "track", NOWHERE)
-    with (
-        trecexam.open_track(root) as track,
-        pytest.raises(trecexam.TrecexamError, match="no answer is judged"),
-    ):
-        track.ragval.report()
-    usual = {"query_id": "q", "questions": [{"question_id": "q/1", "question_text": "Why?"}]}
-    put_rows(root / "bank.questions.jsonl", usual)
-    assert run(["ragval", "answers", str(root)]) == 2
-    assert "the bank has no questions with knowledge blocks" in capsys.readouterr().err
-    (root / "bank.questions.jsonl").unlink()
-    assert run(["ragval", "answers", str(root)]) == 2
-    assert f"write one: trecexam ragval questions {root}" in capsys.readouterr().err
-
-
 def test_files_of_several_systems_or_other_formats_are_rejected(tmp_path: Path) -> None:
     root = make_track(tmp_path / "track", NOWHERE)
     rows: list[Any] = [answer("k1", 5, 5, run_id="a"), answer("k1", 5, 5, run_id="b")]
@@ -268,40 +185,6 @@ def test_files_of_several_systems_or_other_formats_are_rejected(tmp_path: Path) 
     assert "a run of passages, but this track's judge scores answers" in reasons["runs/passages.run"]
     assert "no" in reasons["runs/none.jsonl"]
     assert "empty" in reasons["runs/empty.jsonl"]
-
-
-def test_cut_blocks_are_counted_and_reported_on_every_update(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with serving(judging) as server:
-        root = make_track(tmp_path / "track", server.url, max_characters=18)
-        put_rows(root / "runs" / "a.jsonl", *(answer(key, 4, 4) for key in ("k1", "k2", "k3")))
-        for _ in range(2):
-            assert run(["watch", str(root), "--once"]) == 0
-            assert notes(root)[0] == "2 answers judged with a knowledge block that was cut at its end"
-        assert any(
-            "Knowledge block: Heat pumps move\n" in body["messages"][-1]["content"] for body in server.bodies
-        )
-    page = (root / "out" / "report.html").read_text()
-    assert page.index('id="beside-section">Judged answers<') < page.index('id="leaderboard-section">')
-    assert "2 answers judged with a knowledge block that was cut at its end<" in page
-    assert ">truthfulness</th>" in page
-    assert ">n_output_tokens</th>" not in page, "no answer says its tokens, and an empty column says nothing"
-
-
-def test_answers_without_ids_are_matched_again_when_the_question_text_changes(tmp_path: Path) -> None:
-    with serving(judging) as server:
-        root = make_track(tmp_path / "track", server.url)
-        row = answer("k1", 4, 4) | {"question": "What of frost?"}
-        del row["question_id"]
-        put_rows(root / "runs" / "a.jsonl", row, answer("k2", 3, 3))
-        with trecexam.open_track(root) as track:
-            track.update()
-            assert [line[1] for line in table(root)] == ["1"]
-            bank = root / "bank.questions.jsonl"
-            bank.write_text(bank.read_text().replace("What of k1?", "What of frost?"))
-            track.update()
-            assert [line[1] for line in table(root)] == ["2"]
 
 
 def test_judging_stops_at_a_budget_and_resumes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -322,3 +205,77 @@ def test_judging_stops_at_a_budget_and_resumes(tmp_path: Path, capsys: pytest.Ca
         assert run(["watch", str(root), "--once"]) == 0
         assert len(server.bodies) == 3
     assert table(root)[0][:3] == ["a", "3", "0"]
+
+
+def line(question: str, t: Any, r: Any, **more: Any) -> str:
+    return (
+        json.dumps({"question_id": question, "answer": "a", "truthfulness": t, "relevance": r, **more}) + "\n"
+    )
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> list[Path]:
+    """good.jsonl, and poor.jsonl.gz whose second line was not parsed."""
+    good, poor = tmp_path / "good.jsonl", tmp_path / "poor.jsonl.gz"
+    good.write_text(
+        line("q1", 5, 4.5, n_input_tokens=10, n_output_tokens=2)
+        + line("q2", 4, 5, n_input_tokens=11)
+        + line("q3", 4, 4, n_input_tokens=12)
+    )
+    poor.write_bytes(
+        gzip.compress(
+            (line("q1", 1, 2) + line("q2", None, None, status="unparsed") + line("q3", 2.5, 1)).encode()
+        )
+    )
+    return [good, poor]
+
+
+def test_report_prints_the_documented_columns_with_the_best_system_first(
+    files: list[Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["ragval", "report", *map(str, reversed(files))]) == 0
+    shown = capsys.readouterr()
+    assert shown.out.splitlines() == [
+        HEADER,
+        "good\t3\t0\t4.3333\t4.5000\t8.8333\t33\t2",
+        "poor\t3\t1\t1.7500\t1.5000\t3.2500\t\t",
+    ]
+    assert (
+        shown.err
+        == "good: 2 of 3 answers do not give their output tokens; the total covers the other answers\n"
+    )
+
+
+def test_bad_lines_are_listed_and_counted_and_the_rest_is_reported(
+    files: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with files[0].open("a") as file:
+        file.write(line("q1", 3, 3) + line("q4", 6, 3) + '{"question_id": "q5", "truthf')
+    assert run(["ragval", "report", *map(str, files)]) == 1
+    shown = capsys.readouterr()
+    assert "good\t4\t1\t4.3333" in shown.out
+    said = shown.err.splitlines()
+    assert said[0].startswith(f"rejected: {files[0]}:4: question 'q1' has two answers of run 'good'")
+    assert said[1].startswith(f'rejected: {files[0]}:5: "truthfulness" is 6: give a number from 1 to 5')
+    assert said[2].startswith(f"rejected: {files[0]}:6: not valid JSON")
+
+
+def one_line(capsys: pytest.CaptureFixture[str]) -> str:
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    (said,) = shown.err.splitlines()
+    assert said.startswith("trecexam: ")
+    return said
+
+
+def test_files_without_usable_lines_give_status_2_with_the_first_reason(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "bad.jsonl"
+    path.write_text("[4, 5]\n{\n")
+    assert run(["ragval", "report", str(path)]) == 2
+    said = one_line(capsys)
+    assert f"the first of 2 errors: {path}:1: not a JSON object" in said
+    path.write_text("")
+    assert run(["ragval", "report", str(path)]) == 2
+    assert "the file is empty" in one_line(capsys)

@@ -22,7 +22,6 @@ BLOCKS: list[dict[str, Any]] = [
     {"block_id": "k2", "content": "Cold sinks."},
     {"content": "No questions here."},
 ]
-NOWHERE = "http://127.0.0.1:9/v1"
 
 
 def answer_with_question(exchange: Exchange) -> None:
@@ -143,17 +142,6 @@ def test_a_long_block_is_cut_after_15000_characters_and_counted(
     assert lines(root / "bank.questions.jsonl")[0]["content"] == content
 
 
-def test_lines_of_judged_answers_can_be_used_as_blocks(tmp_path: Path) -> None:
-    rows = [{"title": "T", "content": "Heat.", "question": "Why?", "answer": "So.", "truthfulness": 3}] * 2
-    with serving(answer_with_question) as server:
-        root = track(tmp_path / "track", server.url, rows)
-        assert run(["ragval", "questions", str(root)]) == 0
-    (row,) = lines(root / "bank.questions.jsonl")
-    assert list(row)[:2] == ["question_id", "question"]
-    assert (row["question_id"], row["question"]) == (f"{row['block_id']}/1", "Why Heat., in 0?")
-    assert len(list(read_bank(root / "bank.questions.jsonl"))) == 2
-
-
 def test_a_budget_covers_all_seeds_together(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with serving(answer_with_question) as server:
         settings = {"budget_tokens": 230, "max_new_tokens": 100, "concurrency": 1}
@@ -161,26 +149,6 @@ def test_a_budget_covers_all_seeds_together(tmp_path: Path, capsys: pytest.Captu
         assert run(["ragval", "questions", str(root), "--per-block", "20"]) == 1
         assert len(server.bodies) < 40
     assert "`budget_tokens` = 230" in capsys.readouterr().err
-
-
-def test_a_block_that_stands_in_the_file_again_is_dropped_and_counted(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with serving(answer_with_question) as server:
-        root = track(tmp_path / "track", server.url, [BLOCKS[0], BLOCKS[1], BLOCKS[0]])
-        assert run(["ragval", "questions", str(root)]) == 0
-        assert len(server.bodies) == 2
-    assert [row["block_id"] for row in lines(root / "bank.questions.jsonl")] == ["k1", "k2"]
-    assert "dropped 1 block: the same as an earlier line" in capsys.readouterr().err
-
-
-def test_without_blocks_the_error_says_where_to_put_them(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    root = track(tmp_path / "track", NOWHERE)
-    (root / "blocks.jsonl").unlink()
-    assert run(["ragval", "questions", str(root)]) == 2
-    assert "no knowledge blocks: put blocks.jsonl here, or give --blocks F" in capsys.readouterr().err
 
 
 def test_a_line_that_is_not_a_block_is_reported_and_the_others_are_used(

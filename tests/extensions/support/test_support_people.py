@@ -122,15 +122,6 @@ def test_an_invalid_label_is_a_one_line_error(
     assert not (root / "overrides.support.tsv").exists()
 
 
-def test_word_labels_are_for_support_only_and_whole_passages_are_not_rated(
-    root: Path, graded: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run(["override", str(root), "--query", "q1", "--doc", "q1-heat", "--rating", "full", *ANN]) == 2
-    assert "rates no passage as a whole: name the citation by `item`" in capsys.readouterr().err
-    assert give(graded, "q1", "d", "x:1", "--rating", "full", *ANN) == 2
-    assert "'full' is not a rating: give 0..5" in capsys.readouterr().err
-
-
 def test_the_provenance_is_in_every_output_and_a_withdrawal_restores_all(
     root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

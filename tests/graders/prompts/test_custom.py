@@ -1,53 +1,23 @@
 from __future__ import annotations
 
+import hashlib
+import re
 from pathlib import Path
 
 import pytest
+from outside import outside
 from support import ask
 
+from converters.records import Item
 from trecexam.errors import GraderError
-from trecexam.graders.prompts import load_prompt, named
+from trecexam.graders.prompts import load_prompt, named, published
 
 CELL = ask("some passage", "what is it?")
-TOML = """
-template = '''
-Rate the passage for the question.
-Question: {question}
-Passage: {passage}'''
-"""
 
 
 def written(path: Path, text: str) -> Path:
     path.write_text(text, encoding="utf-8")
     return path
-
-
-def test_a_toml_prompt_has_default_scale_answers_and_name(tmp_path: Path) -> None:
-    prompt = named("mine.toml", written(tmp_path / "mine.toml", TOML).parent)
-    assert (prompt.name, prompt.asks, prompt.max_rating, prompt.min_rating) == ("mine", "question", 5, 4)
-    assert [answer for answer, _ in prompt.answers] == ["5", "4", "3", "2", "1", "0"]
-    assert prompt.text("q", CELL.item, CELL.text).endswith("Question: what is it?\nPassage: some passage")
-
-
-def test_a_toml_prompt_can_set_answers_and_scale(tmp_path: Path) -> None:
-    prompt = load_prompt(
-        written(
-            tmp_path / "three.toml",
-            'template = "{query} {context}"\nname = "Three"\nversion = "2"\nmax_rating = 2\nmin_rating = 2\n'
-            "answers = { good = 2, fair = 1, bad = 0 }\n",
-        )
-    )
-    assert (prompt.name, prompt.version, prompt.asks) == ("Three", "2", "query")
-    assert prompt.answers == (("good", 2), ("fair", 1), ("bad", 0))
-    assert (prompt.max_rating, prompt.min_rating) == (2, 2)
-
-
-def test_a_toml_prompt_can_ask_whether_an_answer_matches_the_key(tmp_path: Path) -> None:
-    text = 'template = "{question} {correct_answer}, or {answer}?"\nparser = "yes_no"\n'
-    prompt = load_prompt(written(tmp_path / "p.toml", text))
-    assert (prompt.asks, prompt.needs_key, prompt.max_rating) == ("question", True, 1)
-    cell = ask("Lyon", "Where?", key=["Paris", "in France"])
-    assert prompt.text("", cell.item, cell.text) == "Where? Paris or in France, or Lyon?"
 
 
 def test_a_jinja_prompt_can_use_conditions_and_its_slots_are_detected(tmp_path: Path) -> None:
@@ -75,7 +45,6 @@ LIST = "template = '{nuggets} {context}'\nparser = 'assignment'\n"
         (f"{ONE}max_rating = 9\n", "`max_rating`"),
         ("template = '{question}'\n", "no place for the passage"),
         ("template = '{context}'\n", "asks about nothing"),
-        (f"{ONE}asks = 'query'\n", "asks about nothing"),
         (f"{ONE}answers = {{ yes = 7 }}\n", r"'yes' has no rating on the scale 0\.\.5"),
         (f"{ONE}max_rating = 2\nmin_rating = 4\n", "min_rating"),
         ("template = '{context} {querry}'\n", "unknown slot 'querry'; a prompt has question"),
@@ -87,10 +56,7 @@ LIST = "template = '{nuggets} {context}'\nparser = 'assignment'\n"
         (f"{ONE}group = 5\n", "`group`, {num_nuggets} and that parser are for such a list"),
         ("template = '{nuggets} {nugget} {context}'\nparser = 'assignment'\n", "take {nugget} out"),
         (f"{LIST}asks = 'query'\n", "take `asks` out"),
-        ("template = '{nuggets}'\nparser = 'assignment'\n", "no place for the passage"),
-        (f"{LIST}group = 1\n", "`group`"),
         (f"{LIST}answers = {{ 'a, b' = 1 }}\n", "'a, b' cannot be told from others in a list"),
-        (f"{LIST}answers = {{ Full = 1, full = 0 }}\n", "'full' cannot be told from others in a list"),
         (f"{LIST}answers = {{}}\n", "`answers`: a list needs labels"),
     ],
 )
@@ -105,8 +71,6 @@ def test_an_invalid_prompt_is_a_one_line_error(tmp_path: Path, text: str, messag
         ("{{ question }} {{ context }} {{ lipsum() }}", "cannot be filled in: 'lipsum' is undefined"),
         ("a\n{{ question }", r"p\.jinja:2: this prompt is not valid Jinja"),
         ("{{ question }} {{ context }} {{ title }}", "unknown slot 'title'; a prompt has question"),
-        ("{% include 'x' %}{{ question }} {{ context }}", "cannot be filled in"),
-        ("{{ nuggets }} {{ context }}", 'a .toml file with `parser = "assignment"`'),
         ("{{ question.__class__.__mro__ }} {{ context }}", "cannot be filled in"),
         ("{% for x in range(10**9) %}a{% endfor %}{{ question }} {{ context }}", "cannot be filled in"),
     ],
@@ -120,12 +84,6 @@ def check_refused(path: Path, message: str) -> None:
         load_prompt(path)
     assert "\n" not in str(caught.value)
     assert path.name in str(caught.value)
-
-
-def test_versions_may_be_numbers_and_files_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
-    path = tmp_path / "P.TOML"
-    path.write_bytes(b"\xef\xbb\xbftemplate = '{question} {context}'\nversion = 2\n")
-    assert named("P.TOML", tmp_path).version == "2"
 
 
 def test_permitted_answers_map_to_their_ratings_with_any_parser(tmp_path: Path) -> None:
@@ -174,3 +132,127 @@ def test_a_prompt_file_that_is_missing_or_not_text_is_reported(tmp_path: Path) -
     (tmp_path / "p.jinja").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(GraderError, match="cannot be read"):
         load_prompt(tmp_path / "p.jinja")
+
+
+# The published prompts, byte for byte, as in the papers and the released files.
+
+
+#: First 40 digits of the sha256, also of texts that only papers print; others are compared with the released
+#: texts where these are here.
+DIGESTS = {
+    "NuggetSelfRatedPrompt": "3d6867af100826e0f37b2b1029cc886fff2584fd",
+    "NuggetExtractionPrompt": "ec21666c77fe2b47f0710d793cc8a4fb9f60f8a9",
+    "AnswerVerification": "b26126a82487e2ff6e4bfb86374190d6b1a63402",
+    "QuestionSelfRatedUnanswerablePromptWithChoices": "60bc0484a8684d070b42397b03e16cb4ae36d23c",
+    "QuestionCompleteConciseUnanswerablePromptWithChoices": "9fbeedd3aac7dd8845b502858995c2b8a6c4c5c3",
+    "QuestionCompleteConcisePromptWithAnswerKey2": "9fbeedd3aac7dd8845b502858995c2b8a6c4c5c3",
+    "QuestionCompleteConcisePromptWithT5VerifiedAnswerKey2": "9fbeedd3aac7dd8845b502858995c2b8a6c4c5c3",
+    "Sun": "3106754cfc8bc00aac006cf0684dd7435bb7fcd2",
+    "Sun_few": "60bb06788ee24ba545412b4e16bcfe52ba706027",
+    "FagB": "76ec12894f373aa07a8f3493ede8d7b25c2f1608",
+    "FagB_few": "489a74707f0669ba64d582f7dcc0eb8df57deae6",
+    "Thomas": "844215bdc0ff6ae08bdc73407673110a3648f0e3",
+    "HELM": "a7229118382c62653c958326ed70f2e18a615755",
+    "UMBRELA": "c92537a4f97293dfe1fd5f3dccc3f7dea44e3ace",
+}
+RELEASED = {
+    "Sun": "Sun",
+    "Sun_few": "Sun-few",
+    "FagB": "Fag",
+    "FagB_few": "Fag-few",
+    "Thomas": "Thom",
+    "HELM": "HELM",
+}
+
+
+def released(file: str) -> str:
+    return outside(f"prompts/{file}").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", DIGESTS)
+def test_a_prompt_is_unchanged_byte_for_byte(name: str) -> None:
+    assert hashlib.sha256(published()[name].template.encode()).hexdigest()[:40] == DIGESTS[name]
+
+
+@pytest.mark.parametrize("name", RELEASED)
+def test_a_direct_prompt_equals_the_released_one(name: str) -> None:
+    text = released(RELEASED[name]).replace("{{QUERY}}", "{query}").replace("{{PASSAGE}}", "{passage}")
+    if name == "Sun":
+        # The released file has a tab before the first line end; the papers' table has none.
+        text = text.replace('"No".\t\n', '"No".\n')
+    assert published()[name].template == text.removesuffix("\n")
+
+
+@pytest.mark.parametrize(
+    ("name", "file"),
+    [
+        ("QuestionSelfRatedUnanswerablePromptWithChoices", "exam-grading-self-rating"),
+        ("QuestionCompleteConciseUnanswerablePromptWithChoices", "exam-grading-qa"),
+    ],
+)
+def test_an_exam_prompt_equals_the_paper_except_for_line_breaks(name: str, file: str) -> None:
+    assert published()[name].template.split() == released(file).split()
+
+
+def test_the_umbrela_prompt_equals_the_released_user_message() -> None:
+    text = released("umbrela-zeroshot-bing.yaml").split("prefix_user: |-\n")[1]
+    lines = [line.removeprefix("  ") for line in text.rstrip("\n").split("\n")]
+    assert published()["UMBRELA"].template == "\n".join(lines)
+
+
+def test_the_support_prompt_equals_the_published_one() -> None:
+    assert published()["TRECRAG2024Support"].template == released("support.txt").removesuffix("\n")
+
+
+def test_every_prompt_names_its_source_its_scale_and_its_parser() -> None:
+    for name, prompt in published().items():
+        assert prompt.name == name
+        assert re.search(r"\b20\d\d\b|arXiv", prompt.source)
+        assert prompt.asks in {"question", "nugget", "statement", "query"}
+        assert 1 <= prompt.min_rating <= prompt.max_rating
+        ratings = [rating for _, rating in prompt.answers]
+        scale = range(prompt.max_rating, -1, -1)
+        # Assignments leave ratings out.
+        assert ratings in ([], [*scale]) or (prompt.group > 1 and {5, 0} <= {*ratings} <= {*scale})
+
+
+@pytest.mark.parametrize(
+    ("name", "file"), [("NuggetAssign", "assigner"), ("NuggetAssign2", "assigner_2grade")]
+)
+def test_assignment_prompts_equal_those_of_nuggetizer_with_its_system_message(name: str, file: str) -> None:
+    prompt, text = published()[name], released(f"nuggetizer/{file}.yaml")
+    head, body = text.split("prefix_user: |-\n")
+    assert prompt.template == "\n".join(line.removeprefix("  ") for line in body.split("\n"))
+    assert f'system_message: "{prompt.system}"' in head
+    nuggets = [Item("q", f"q/{n}", text, "nugget") for n, text in enumerate(["it's so", 'a "b"'])]
+    filled = prompt.list_text("what?", nuggets, "A passage.")
+    assert "each of the 2 nuggets either" in filled
+    assert """Nugget List: ["it's so", 'a "b"']\n""" in filled
+    assert "Search Query: what?\n  Passage: A passage.\n".replace("\n  ", "\n") in filled
+
+
+@pytest.mark.parametrize("name", sorted(published()))
+def test_slots_are_filled_once_and_texts_are_not_treated_as_templates(name: str) -> None:
+    prompt = published()[name]
+    cell = ask("passage with {question}, {query} & {{x}} \\1", "what of {context}?", kind=prompt.asks)
+    text = prompt.text("the query {passage}", cell.item, cell.text)
+    assert text.count("passage with {question}, {query} & {{x}} \\1") == 1
+    assert "what of {context}?" in text
+    assert prompt.answers == () or prompt.read(prompt.answers[0][0], cell.item) == prompt.max_rating
+
+
+@pytest.mark.parametrize("name", sorted(published()))
+def test_each_permitted_answer_is_parsed_as_its_rating(name: str) -> None:
+    prompt = published()[name]
+    item = Item("q1", "q1/1", "What is it?", prompt.asks)
+    for answer, rating in prompt.answers:
+        assert prompt.read(answer, item) == rating
+        assert prompt.read(answer, item, "workbench") == rating
+
+
+def test_the_passage_comes_first_only_if_the_prompt_allows() -> None:
+    moved = published()["NuggetSelfRatedPrompt"].passage_first()
+    assert moved.template.startswith("Context: {context}\nGiven the context")
+    assert moved.template.endswith("Key Fact: {nugget}")
+    assert moved.identity() != published()["NuggetSelfRatedPrompt"].identity()
+    assert published()["Sun"].passage_first() == published()["Sun"]

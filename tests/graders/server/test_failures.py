@@ -27,7 +27,7 @@ from trecexam.cli.main import run
 from trecexam.daemon import Daemon
 from trecexam.errors import GraderError, TrecexamError
 from trecexam.graders import Answer, Cell, base
-from trecexam.graders.server import client, exchange
+from trecexam.graders.server import exchange
 from trecexam.graders.server.client import HIDDEN, Secret
 from trecexam.graders.server.grader import ServerGrader
 
@@ -176,23 +176,6 @@ def test_retry_after_is_honoured_by_all_requests(make: Make, cells: list[Cell], 
         assert len(graded(make(server.url, concurrency=1), cells[:6])) == 6
     assert len(asked) == 7
     assert asked[1] - refused[0] >= 0.95
-
-
-@pytest.mark.parametrize(
-    ("said", "seconds"),
-    [
-        ("", None),
-        ("-3", None),
-        ("1.5", 1.5),
-        ("9" * 30, None),
-        ("Sat, 99 Nov", None),
-        (f"Sun, 06 Nov 1994 08:49:37 +{'9' * 20}", None),
-    ],
-)
-def test_an_invalid_retry_after_is_ignored(said: str, seconds: float | None) -> None:
-    import httpx2
-
-    assert client.retry_after(httpx2.Headers({"retry-after": said})) == seconds
 
 
 def test_a_text_that_the_server_rejects_is_an_error_of_that_cell(make: Make, cells: list[Cell]) -> None:

@@ -1,19 +1,25 @@
 from __future__ import annotations
 
+import asyncio
+import itertools
 import json
 import re
+import time
 from collections.abc import Callable, Iterable
 from math import log
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from scripted_server import KEY, Exchange, serving, slowly
+from scripted_server import KEY, Exchange, serving
 from support import ask, hashed_rating
 
 from trecexam.errors import GraderError
 from trecexam.graders import Answer, Cell
 from trecexam.graders.base import identity_json
 from trecexam.graders.prompts import DEFAULT, named
+from trecexam.graders.server import exchange
+from trecexam.graders.server.client import HIDDEN
 from trecexam.graders.server.grader import ServerGrader
 from trecexam.graders.server.model import shortened
 
@@ -58,37 +64,6 @@ def test_plain_completions_are_used_if_configured(make: Make, cells: list[Cell])
     assert server.keys == [None] * len(cells)
     assert server.bodies[0]["seed"] == 7
     assert "messages" not in server.bodies[0]
-
-
-def test_the_number_of_concurrent_requests_equals_the_setting(make: Make, cells: list[Cell]) -> None:
-    with serving(slowly(0.05)) as server:
-        graded(make(server.url, concurrency=5), cells)
-    assert server.most == 5
-
-
-@pytest.mark.parametrize(
-    ("text", "rating", "status"),
-    [
-        ("4", 4, "ok"),
-        ("<think>\n1 or 4? Rather 4.\n</think>\n\n4", 4, "ok"),
-        ("It depends on what is meant.", None, "unparsed"),
-        ("", None, "unparsed"),
-    ],
-)
-def test_answers_are_parsed_leniently_and_stored_unchanged(
-    make: Make, text: str, rating: int | None, status: str
-) -> None:
-    with serving(lambda exchange: exchange.say(text)) as server:
-        grader = make(server.url)
-        answer = answer_of(grader)
-    assert answer == Answer(rating, status, text.strip(), None)
-    assert grader.read(ask("", "").item, answer.raw) == rating
-
-
-def test_an_answer_that_ends_within_a_character_is_stored_with_a_replacement(make: Make) -> None:
-    content = b'{"choices": [{"message": {"content": "4 \\ud83d"}}]}'
-    with serving(lambda exchange: exchange.send(200, content)) as server:
-        assert answer_of(make(server.url)) == Answer(4, "ok", "4 ?", None)
 
 
 def test_a_refusal_is_an_answer(make: Make) -> None:
@@ -139,15 +114,6 @@ def test_probabilities_are_stored_if_complete(
     else:
         total = sum(expected)
         assert answer.probabilities == pytest.approx([share / total for share in expected], abs=1e-6)
-
-
-def test_probabilities_of_plain_completions_are_read_too(make: Make) -> None:
-    top = {f" {name}": log(share) for name, share in ALL.items()}
-    logprobs = {"tokens": [" 4"], "token_logprobs": [-0.1], "top_logprobs": [top]}
-    with serving(lambda exchange: exchange.say(" 4", logprobs)) as server:
-        answer = answer_of(make(server.url, api="completions"))
-    assert answer.probabilities is not None
-    assert answer.probabilities[4] == pytest.approx(0.5 / 0.99, abs=1e-6)
 
 
 @pytest.mark.parametrize("structured", ["json_schema", "choice"])
@@ -259,29 +225,6 @@ def test_an_item_without_the_key_that_a_prompt_needs_is_an_error_without_request
     assert server.bodies == []
 
 
-def test_the_caller_is_notified_of_a_hanging_server_and_can_stop(make: Make, cells: list[Cell]) -> None:
-    with serving(Exchange.hang) as server:
-        batches = make(server.url, timeout=10_000).grade(cells)
-        assert next(batches) == []
-        assert next(batches) == []
-        batches.close()
-
-
-def test_answers_are_returned_before_later_cells_are_created(make: Make) -> None:
-    made = []
-
-    def endless() -> Iterable[Cell]:
-        for place in range(100_000):
-            made.append(place)
-            yield ask(f"passage {place}", "q?", doc_id=f"d{place}")
-
-    with serving(slowly(0.01)) as server:
-        batches = make(server.url, concurrency=2).grade(endless())
-        assert next(batches)
-        batches.close()
-    assert len(made) < 1000
-
-
 def test_invalid_settings_are_rejected(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(GraderError, match="needs `base_url`"):
         make(None)
@@ -345,13 +288,6 @@ def test_an_answer_is_verified_by_the_model_that_gave_it(make: Make) -> None:
     assert estimate.tokens_out_at_most == 6 * 2048
 
 
-def test_the_verification_is_part_of_the_identity(make: Make) -> None:
-    plain = make("http://localhost", prompt="QuestionCompleteConcisePromptWithAnswerKey2").identity
-    verified = make("http://localhost", prompt=VERIFIED).identity
-    assert verified["prompts"][0]["verification"]["name"] == "AnswerVerification"
-    assert "verification" not in plain["prompts"][0]
-
-
 def test_answers_and_keys_cannot_contain_control_tokens_in_the_verification(make: Make) -> None:
     def script(exchange: Exchange) -> None:
         exchange.say("no" if exchange.prompt.startswith("For the question") else "in </s> Paris")
@@ -361,3 +297,71 @@ def test_answers_and_keys_cannot_contain_control_tokens_in_the_verification(make
     (verification,) = (text for text in server.seen if text.startswith("For the question"))
     assert '"< |im_end|> Paris"' in verification
     assert '"in < /s> Paris"' in verification
+
+
+# Servers behind gateways: other headers, addresses with a query, limits a minute, engines that batch.
+
+
+def pairs_of(grader: ServerGrader, cells: list[Cell]) -> list[tuple[Cell, Answer]]:
+    return [answer for batch in grader.grade(cells) for answer in batch]
+
+
+def test_headers_and_query_are_sent_and_a_header_from_the_environment_is_never_shown(
+    make: Make, cells: list[Cell], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AZURE_KEY", "azure-secret-42")
+    seen: list[tuple[str, str | None, str | None]] = []
+
+    def script(exchange: Exchange) -> None:
+        headers = exchange.headers
+        seen.append((exchange.path, headers.get("api-key"), headers.get("x-team")))
+        exchange.say(f"4 with {headers.get('api-key')}")
+
+    with serving(script) as server:
+        headers = {"api-key": "$AZURE_KEY", "x-team": "ir"}
+        grader = make(server.url, key_env=None, headers=headers, query={"api-version": "2025-04-01"})
+        ((_, answer),) = pairs_of(grader, cells[:1])
+    assert seen == [("/v1/chat/completions?api-version=2025-04-01", "azure-secret-42", "ir")]
+    assert answer.raw == f"4 with {HIDDEN}"
+
+
+@pytest.mark.parametrize(("owner", "fewest", "most"), [("vllm", 20, 64), ("openai", 1, 8), (None, 1, 8)])
+def test_an_engine_that_batches_gets_more_requests_at_a_time(
+    make: Make, cells: list[Cell], monkeypatch: pytest.MonkeyPatch, owner: str | None, fewest: int, most: int
+) -> None:
+    def listing(exchange: Exchange) -> None:
+        models = {"object": "list", "data": [{"id": "tiny", "owned_by": owner}]}
+        exchange.send(200 if owner else 404, json.dumps(models).encode())
+
+    def script(exchange: Exchange) -> None:
+        until = time.monotonic() + 20
+        while exchange.server.most < fewest and time.monotonic() < until:
+            time.sleep(0.01)
+        exchange.say()
+
+    monkeypatch.setattr(Exchange, "do_GET", listing, raising=False)
+    with serving(script) as server:
+        assert len(pairs_of(make(server.url), cells)) == len(cells)
+    assert fewest <= server.most <= most
+
+
+@pytest.mark.parametrize(
+    ("settings", "least"), [({"requests_per_minute": 300}, 0.2), ({"tokens_per_minute": 600}, 0.5)]
+)
+def test_requests_are_spaced_as_the_server_takes_them(
+    make: Make, cells: list[Cell], monkeypatch: pytest.MonkeyPatch, settings: dict[str, int], least: float
+) -> None:
+    """Time stands still, so each request waits for all before it."""
+    waits: list[float] = []
+    sleep = asyncio.sleep
+
+    async def noted(seconds: float) -> None:
+        waits.append(seconds)
+        await sleep(0)
+
+    monkeypatch.setattr(exchange, "time", SimpleNamespace(monotonic=lambda: 0.0))
+    monkeypatch.setattr(asyncio, "sleep", noted)
+    with serving() as server:
+        assert len(pairs_of(make(server.url, concurrency=1, **settings), cells[:4])) == 4
+    assert waits[0] == 0
+    assert all(later - earlier >= least for earlier, later in itertools.pairwise(waits))

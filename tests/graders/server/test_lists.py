@@ -6,16 +6,19 @@ import json
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from assigning import LABELS, assign, label_of, nuggets_in, passage_in
-from scripted_server import Exchange, serving
-from support import ask
+from scripted_server import Exchange, Scripted, serving
+from support import ask, write_run
+from text_files import put_rows
 
 import trecexam
 from trecexam.cli.main import run
 from trecexam.graders import Answer, Cell
 from trecexam.graders.base import UngradedError
+from trecexam.graders.prompts import published
 from trecexam.graders.server.grader import ServerGrader
 
 Make = Callable[..., ServerGrader]
@@ -57,15 +60,6 @@ def test_ten_nuggets_of_a_passage_are_one_call_in_the_order_of_the_bank(make: Ma
         assert answer.raw == label
 
 
-def test_the_system_message_is_that_of_nuggetizer_and_no_probabilities_are_requested(make: Make) -> None:
-    with serving(assign) as server:
-        graded(list_grader(make, server.url), cells_of("a passage", 2))
-    (body,) = server.bodies
-    assert body["messages"][0]["role"] == "system"
-    assert body["messages"][0]["content"].startswith("You are NuggetizeAssignerLLM, ")
-    assert "logprobs" not in body
-
-
 @pytest.mark.parametrize(
     "bad",
     ["['support']", str(["support"] * 9), "The passage supports them all.", "", str(["maybe"] * 3)],
@@ -96,15 +90,6 @@ def test_a_nugget_that_is_unreadable_alone_is_unparsed(make: Make) -> None:
     unread = answers["a passage", "Nugget 1 is so."]
     assert unread.raw == "I would say that it depends."
     assert answers["a passage", "Nugget 2 is so."].raw == label_of("Nugget 2 is so.", "a passage")
-
-
-def test_quotes_in_nuggets_and_passages_break_neither_the_prompt_nor_the_parser(make: Make) -> None:
-    texts = ['It\'s "so".', "a ] b [ c", "['support', 'support']", "back\\slash\nnew line"]
-    cells = [ask("It's a \"passage\" ['x'].", text, n, kind="nugget") for n, text in enumerate(texts)]
-    with serving(assign) as server:
-        answers = graded(list_grader(make, server.url), cells)
-    assert nuggets_in(next(iter(server.seen))) == texts
-    assert {answer.status for answer in answers.values()} == {"ok"}
 
 
 def test_a_refusal_counts_for_all_nuggets_of_the_call(make: Make) -> None:
@@ -164,35 +149,6 @@ def test_structured_output_restricts_a_server_to_a_list_of_that_length(make: Mak
             schema = body["response_format"]["json_schema"]["schema"]["properties"]["labels"]
             assert (schema["minItems"], schema["maxItems"]) == (number, number)
             assert schema["items"]["enum"] == list(LABELS)
-
-
-def test_the_prompt_with_two_grades_has_its_own_identity(make: Make) -> None:
-    with serving(lambda exchange: exchange.say(str(["support", "not_support", "partial_support"]))) as server:
-        grader = list_grader(make, server.url, prompt="NuggetAssign2")
-        other = list_grader(make, server.url)
-        assert grader.identity != other.identity
-        assert other.identity["prompts"][0]["group"] == 10
-        answers = graded(grader, cells_of("a passage", 3))
-    assert [answer.status for answer in answers.values()] == ["unparsed"] * 3
-    assert "partial_support" not in server.bodies[0]["messages"][-1]["content"]
-
-
-@pytest.mark.parametrize("system", ["", "You label."])
-def test_a_custom_prompt_can_ask_for_lists_too(make: Make, tmp_path: Path, system: str) -> None:
-    (tmp_path / "mine.toml").write_text(
-        'template = "{query}\\nPassage: {context}\\nNugget List: {nuggets}\\n"\nparser = "assignment"\n'
-        f'group = 4\nsystem = "{system}"\nanswers = {{ "In Full" = 5, No = 0 }}\n'
-    )
-    with serving(
-        lambda exchange: exchange.say(str(["in full"] * len(nuggets_in(exchange.prompt))))
-    ) as server:
-        answers = graded(list_grader(make, server.url, "mine.toml"), cells_of("a passage", 6))
-    assert [len(nuggets_in(prompt)) for prompt in server.seen] == [4, 2]
-    assert {(answer.rating, answer.status) for answer in answers.values()} == {(5, "ok")}
-    assert labels(answers) == ["in full"] * 6
-    for body in server.bodies:
-        assert "logprobs" not in body
-        assert [message["content"] for message in body["messages"][:-1]] == ([system] if system else [])
 
 
 def nugget_track(root: Path, url: str, *, nuggets: int, extra: str = "") -> Path:
@@ -267,3 +223,106 @@ def test_a_kill_keeps_the_received_lists_and_requests_the_others(tmp_path: Path)
             assert stored in {10, 20, 30}
             track.update()
         assert sum(server.seen.values()) - before == 3 - stored // 10
+
+
+# The number of calls that `--estimate` shows equals the number that a server gets.
+
+
+OWN = {
+    "own.toml": 'template = "Rate from 0 to 5: {question} {passage}"\n',
+    "own-list.toml": 'group = 3\nparser = "assignment"\n'
+    'template = "{passage}\\nNugget List: {nuggets}\\n{num_nuggets} labels:"\n',
+}
+QUERIES = ("q1", "q2")
+BY_KIND = {kind: [name for name, each in published().items() if each.asks == kind] for kind in (
+    "question", "nugget", "query")}  # fmt: skip
+LISTS = {name for name, prompt in published().items() if prompt.group > 1} | {"own-list.toml"}
+
+
+def supported(exchange: Exchange) -> None:
+    """All nuggets of a list are supported."""
+    exchange.say(str(["support"] * len(nuggets_in(exchange.prompt))))
+
+
+def estimated(root: Path, capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
+    capsys.readouterr()
+    assert run([*(words or ("watch", str(root))), "--estimate", "--json"]) == 0
+    (row,) = json.loads(capsys.readouterr().out)
+    found: dict[str, Any] = row
+    return found
+
+
+def calls_made(root: Path, server: Scripted, *words: str) -> int:
+    server.bodies.clear()
+    assert run([*(words or ("watch", str(root), "--once"))]) in {0, 1}
+    return len(server.bodies)
+
+
+def track(root: Path, url: str, **settings: Any) -> Path:
+    """Two queries with five passages each; 13 nuggets, and three questions of which one has no answer key."""
+    root.mkdir()
+    (root / "queries.tsv").write_text("".join(f"{q}\tquery {q}\n" for q in QUERIES))
+    texts = {f"{q}-d{n}": f"Passage {n} about {q}." for q in QUERIES for n in range(5)}
+    put_rows(root / "passages.jsonl", *({"docid": d, "text": text} for d, text in texts.items()))
+    questions: list[Any] = [
+        {"query_id": q, "questions": [
+            {"question_id": f"{q}/{n}", "question_text": f"What of {q} is {n}?",
+             **({"gold_answers": [str(n)]} if n else {})}
+            for n in range(3)]}
+        for q in QUERIES
+    ]  # fmt: skip
+    nuggets: list[Any] = [
+        {"query_id": q, "nuggets": [
+            {"nugget_id": f"{q}/n{n}", "nugget_text": f"Nugget {n} of {q}."} for n in range(13)]}
+        for q in QUERIES
+    ]  # fmt: skip
+    put_rows(root / "bank.questions.jsonl", *questions)
+    put_rows(root / "bank.nuggets.jsonl", *nuggets)
+    write_run(root / "runs" / "one.run", {q: [f"{q}-d{n}" for n in range(4)] for q in QUERIES})
+    words = {"name": "openai", "model": "tiny", "base_url": url, "max_new_tokens": 50, **settings}
+    lines = "".join(f"{key} = {json.dumps(value)}\n" for key, value in words.items())
+    for name, content in OWN.items():
+        (root / name).write_text(content)
+    (root / "trecexam.toml").write_text(f"[report]\nwrite = false\n[grader]\n{lines}")
+    return root
+
+
+#: These have one call per cell, as UMBRELA has.
+ALIKE = {"Sun", "Sun_few", "HELM", "FagB", "FagB_few", "Thomas"}
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    sorted({*BY_KIND["question"], *BY_KIND["nugget"], *BY_KIND["query"], *OWN} - ALIKE),
+)
+def test_the_estimate_counts_every_call_of_a_prompt(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], prompt: str
+) -> None:
+    with serving(supported if prompt in LISTS else Exchange.say) as server:
+        root = track(tmp_path / "track", server.url, prompt=prompt)
+        found = estimated(root, capsys)
+        assert not server.bodies
+        assert calls_made(root, server) == found["calls"] <= found["calls_at_most"]
+        assert found["calls_at_most"] == found["calls"] or prompt in LISTS
+        assert estimated(root, capsys)["cells"] == 0
+
+
+def test_unreadable_lists_take_at_most_the_estimated_number_of_calls(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    readable: list[str] = []
+
+    def script(exchange: Exchange) -> None:
+        # All but one: where none can be read, the grader is not asked on.
+        readable.append(exchange.prompt)
+        if exchange.prompt == readable[0]:
+            supported(exchange)
+        else:
+            exchange.say("It depends.")
+
+    with serving(script) as server:
+        root = track(tmp_path / "track", server.url, prompt="NuggetAssign")
+        found = estimated(root, capsys)
+        # The nuggets of that one are not requested one by one.
+        calls = calls_made(root, server)
+        assert calls == found["calls_at_most"] - len(nuggets_in(readable[0])) > found["calls"]

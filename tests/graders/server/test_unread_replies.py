@@ -84,16 +84,6 @@ def test_no_run_has_a_score_where_no_reply_can_be_read(
         assert "such as" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("policy", ["zero", "seed", "skip"])
-def test_no_policy_makes_scores_of_replies_that_cannot_be_read(
-    track: Path, server: Scripted, policy: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (track / "trecexam.toml").write_text(settings(server, f'[scores]\nunparsed = "{policy}"'))
-    watched(capsys, track)
-    with trecexam.open_track(track) as opened:
-        assert opened.leaderboard().ranks == (None, None, None)
-
-
 @pytest.mark.parametrize(
     ("more", "asked"),
     [
@@ -113,16 +103,6 @@ def test_a_change_of_settings_that_matter_asks_again(
     assert len(server.bodies) == FIRST + asked
 
 
-def test_retry_errors_asks_again(track: Path, server: Scripted, capsys: pytest.CaptureFixture[str]) -> None:
-    watched(capsys, track)
-    watched(capsys, track, "--retry-errors")
-    assert len(server.bodies) == 2 * FIRST
-    server.script = Exchange.say
-    watched(capsys, track, "--retry-errors", status=0)
-    assert len(server.bodies) == 2 * FIRST + CELLS
-    assert "\t\t" not in (track / "out" / "leaderboard.tsv").read_text()
-
-
 def test_retry_errors_keeps_unread_replies_where_others_can_be_read(
     track: Path, server: Scripted, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -130,16 +110,6 @@ def test_retry_errors_keeps_unread_replies_where_others_can_be_read(
     watched(capsys, track, status=0)
     watched(capsys, track, "--retry-errors", status=0)
     assert len(server.bodies) == CELLS
-
-
-def test_a_small_track_of_unread_replies_has_no_scores_either(
-    tmp_path: Path, server: Scripted, capsys: pytest.CaptureFixture[str]
-) -> None:
-    root = make_small_track(tmp_path / "s", config=settings(server), queries=1, docs=4, items=1)
-    assert "of 4 answers 4 are unparsed" in watched(capsys, root)
-    (root / "trecexam.toml").write_text(settings(server, "max_new_tokens = 3000"))
-    watched(capsys, root)
-    assert len(server.bodies) == 8
 
 
 def test_other_graders_of_the_track_go_on(

@@ -3,17 +3,26 @@ from __future__ import annotations
 import csv
 import io
 import itertools
-import json
 import math
 from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pytest
+from column_cases import evaluated
 from learnable import make_learnable
-from support import RECORDED, HashGrader, make_small_track
+from numpy.typing import NDArray
 
 import trecexam
 from trecexam.cli.main import run
+from trecexam.extensions.campaign.judge_next import expected_change as tried
+from trecexam.scores.columns import Judged
+from trecexam.scores.labels import labels
+from trecexam.scores.measures import measure
+from trecexam.scores.ratings import QueryRatings
 
 pytest.importorskip("httpx2")
 
@@ -76,13 +85,6 @@ def test_the_expected_change_equals_that_of_override_on_the_leaderboard(unjudged
     assert change > 0
 
 
-def test_a_track_whose_measures_use_items_is_ranked_by_labels(unjudged: Path) -> None:
-    config = (unjudged / "trecexam.toml").read_text() + '[scores]\nmeasures = ["Cover(rel=4)@8"]\n'
-    (unjudged / "trecexam.toml").write_text(config)
-    with trecexam.open_track(unjudged) as track:
-        assert track.judge_next().facts["measure"] == "nDCG@10"
-
-
 def test_passages_judged_by_a_person_are_left_out(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
     qrels = (graded / "qrels.txt").read_text().splitlines(keepends=True)
     (graded / "qrels.txt").write_text("".join(line for line in qrels if line.startswith(("q1", "q2"))))
@@ -104,15 +106,6 @@ def test_a_negative_official_label_is_not_a_judgment(graded: Path) -> None:
     (graded / "qrels.txt").write_text("".join([*judged, *open_ones]))
     with trecexam.open_track(graded) as track:
         assert {*track.judge_next()["query_id"]} == {"q2"}
-
-
-def test_if_every_passage_is_judged_the_list_is_empty(
-    graded: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run(["judge-next", str(graded)]) == 0
-    out, err = capsys.readouterr()
-    assert len(out.splitlines()) == 1
-    assert "no passage is left to judge" in err
 
 
 @pytest.mark.parametrize(
@@ -174,51 +167,108 @@ def test_without_grades_the_most_retrieved_passages_come_first_and_queries_take_
     assert f"{len(found)} unjudged passages, in the order of retrieval: {why}" in err
 
 
-def test_passages_with_the_same_text_are_listed_once(unjudged: Path) -> None:
-    texts = [json.loads(line) for line in (unjudged / "passages.jsonl").read_text().splitlines()]
-    texts[1]["text"] = texts[0]["text"]
-    (unjudged / "passages.jsonl").write_text("".join(json.dumps(text) + "\n" for text in texts))
-    with trecexam.open_track(unjudged) as track:
-        track.update()
-        found = {row["doc_id"]: row for row in track.judge_next("nDCG@8")}
-    assert "q1-d01" not in found
-    alike = {"q1-d00", "q1-d01"}
-    lines = [path.read_text().splitlines() for path in (unjudged / "runs").iterdir()]
-    assert found["q1-d00"]["runs"] == sum(
-        any(int(f[3]) <= 8 and f[2] in alike for f in map(str.split, run_lines)) for run_lines in lines
-    )
+# Expected changes equal full evaluations, one for each possible rating.
 
 
-def test_judge_plan_takes_the_list(unjudged: Path, tmp_path: Path) -> None:
-    listed = tmp_path / "list.tsv"
-    assert run(["judge-next", str(unjudged), "--top", "4", "-o", str(listed)]) == 0
-    assert run(["judge", "plan", str(unjudged), "--assessors", "ada", "--passages", str(listed)]) == 0
-    tasks = [tuple(line.split("\t")[1:3]) for line in (unjudged / "judging.tsv").read_text().splitlines()[1:]]
-    assert sorted(tasks) == sorted((row["query_id"], row["doc_id"]) for row in rows(listed.read_text()))
+Rankings = Sequence[dict[str, list[str]]]
 
 
-@pytest.mark.parametrize(("command", "status"), [("judge-next", 0), ("agreement", 2)])
-def test_unreadable_answers_do_not_lead_to_advice_to_grade_again(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str, status: int
+def means_of(
+    queries: list[QueryRatings], runs: Rankings, name: str, rule: str = "max", min_answers: int = 1
+) -> list[float]:
+    judged = Judged.from_ratings(queries, rule, 3, min_answers)  # type: ignore[arg-type]
+    values = [evaluated([name], judged, run) for run in runs]
+    return [
+        math.fsum(value for of_query in each.values() for value in of_query.values()) / len(queries)
+        for each in values
+    ]
+
+
+def expected(
+    q: QueryRatings,
+    runs: Rankings,
+    name: str,
+    *,
+    alike: Sequence[int] = range(7),
+    wanted: Sequence[bool] = (True,) * 7,
+    weight: float = 1.0,
+    rule: str = "max",
+    min_answers: int = 1,
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    return tried.expected_change(
+        q, np.array(alike), np.array(wanted), [run.get(q.query_id, []) for run in runs],
+        np.full(len(runs), weight), measure(name),
+        partial(labels, rule=rule, min_rating=3, min_answers=min_answers),  # type: ignore[arg-type]
+    )  # fmt: skip
+
+
+def naive(before: list[float], after: list[float]) -> float:
+    """The mean change of differences between two leaderboards."""
+    pairs = list(itertools.combinations(range(len(before)), 2))
+    return sum(abs((after[a] - after[b]) - (before[a] - before[b])) for a, b in pairs) / len(pairs)
+
+
+def example(seed: int) -> tuple[list[QueryRatings], list[dict[str, list[str]]]]:
+    """Three queries of seven passages, one of them without ratings, and five runs, two of them alike."""
+    rng = np.random.default_rng(seed)
+    doc_ids = tuple(f"d{doc:02}" for doc in range(7))
+    queries = []
+    for number in range(1, 4):
+        ratings = rng.choice([-1, 0, 0, 1, 2, 3, 4, 5], size=(7, 3)).astype(np.int8)
+        ratings[6] = -1
+        queries.append(QueryRatings(f"q{number}", doc_ids, 3, ratings))
+    known = [*doc_ids, "x1", "x2"]
+    runs = [{q.query_id: rng.permutation(known)[:6].tolist() for q in queries} for _ in range(4)]
+    del runs[1]["q2"]
+    runs.append(dict(runs[0]))
+    return queries, runs
+
+
+@pytest.mark.parametrize(("rule", "min_answers"), [("max", 1), ("max", 2), ("count", 1), ("count", 2)])
+@pytest.mark.parametrize("name", ["P@3", "nDCG@4", "AP", "P(judged_only=True)@2"])
+def test_the_change_by_judging_a_passage_equals_full_evaluations(
+    name: str, rule: str, min_answers: int
 ) -> None:
-    root = make_small_track(tmp_path / "track")
-    grader = HashGrader()
-    grader.status = lambda cell: "unparsed"
-    with trecexam.open_track(root, grader=grader) as track:
-        track.update()
-        (root / "grades.jsonl").write_text("".join(json.dumps(row) + "\n" for row in track.grades()))
-    (root / "trecexam.toml").write_text(RECORDED)
-    (root / "qrels.txt").write_text("q1 0 q1-d00 1\n")
-    assert run(["watch", str(root), "--once"]) == 0
-    capsys.readouterr()
-    assert run([command, str(root)]) == status
-    told = capsys.readouterr().err
-    assert "the grader gave no rating: of 144 answers 144 are unparsed, 0 refused, 0 errors" in told
-    assert f"trecexam verify grading {root}" in told
+    queries, runs = example(3)
+    queries[1] = replace(queries[1], human={"d03": 5})
+    before = means_of(queries, runs, name, rule, min_answers)
+    place, q = 1, queries[1]
+    labelled, found = expected(
+        q, runs, name, wanted=[doc % 3 != 2 for doc in range(7)], weight=1 / 3, rule=rule,
+        min_answers=min_answers,
+    )  # fmt: skip
+    now = labels(q, rule, 3, min_answers)  # type: ignore[arg-type]
+    for doc, doc_id in enumerate(q.doc_ids):
+        assert labelled[doc] == now.get(doc_id, -1)
+        change = 0.0
+        ratings = [rating for rating in q.ratings[doc].tolist() if rating >= 0]
+        for rating in ratings:
+            judged = replace(q, human={**q.human, doc_id: rating})
+            after = means_of([*queries[:place], judged, *queries[place + 1 :]], runs, name, rule, min_answers)
+            change += naive(before, after) / len(ratings)
+        assert found[doc] == pytest.approx(0 if doc % 3 == 2 else change)
+    assert found.any()
 
 
-def test_passages_have_their_text_where_the_grader_goes_by_ids(tmp_path: Path) -> None:
-    assert run(["demo", str(tmp_path / "demo"), "--rag"]) == 0
-    with trecexam.open_track(tmp_path / "demo") as track:
-        (row,) = track["umbrela"].judge_next(top=1)
-    assert str(row["text"]).count(" ") > 5
+def test_a_judgment_counts_for_every_passage_with_the_same_text() -> None:
+    (q, *_), runs = example(7)
+    q = replace(q, ratings=q.ratings.copy())
+    q.ratings[2] = q.ratings[5] = [1, 4, 1]
+    _, found = expected(q, runs, "nDCG@4", alike=[0, 1, 2, 3, 4, 2, 6])
+    judged = replace(q, human={"d02": 1, "d05": 1})
+    change = naive(means_of([q], runs, "nDCG@4"), means_of([judged], runs, "nDCG@4"))
+    assert change > 0
+    assert found[2] == pytest.approx(2 / 3 * change)
+
+
+def test_working_in_small_chunks_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    (q, *_), runs = example(11)
+    _, whole = expected(q, runs, "nDCG@4")
+    monkeypatch.setattr(tried, "_ROWS", 1)
+    assert expected(q, runs, "nDCG@4")[1] == pytest.approx(whole, abs=1e-12)
+
+
+def test_a_query_excluded_from_the_mean_of_a_run_does_not_change_it() -> None:
+    (q, *_), runs = example(3)
+    assert expected(q, runs, "P(rel=4)@3")[1].any()
+    assert not expected(q, runs, "P(rel=4)@3", weight=0.0)[1].any()

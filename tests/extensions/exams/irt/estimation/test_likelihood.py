@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from trecexam.extensions.exams.irt.components import Components
 from trecexam.extensions.exams.irt.estimation import marginal
 from trecexam.extensions.exams.irt.estimation.likelihood import (
     Responses,
@@ -15,9 +16,10 @@ from trecexam.extensions.exams.irt.estimation.likelihood import (
     log_likelihood,
     with_gradient,
 )
-from trecexam.extensions.exams.irt.estimation.marginal import Z_95, AbilityPosterior, ability_posterior
+from trecexam.extensions.exams.irt.estimation.marginal import ability_posterior
 from trecexam.extensions.exams.irt.estimation.objective import Objective, ParameterPoint
-from trecexam.extensions.exams.irt.fitting import fit
+from trecexam.extensions.exams.irt.estimation.uncertainty import standard_errors
+from trecexam.extensions.exams.irt.fitting import Fit, fit
 from trecexam.extensions.exams.irt.model import probability
 from trecexam.extensions.exams.irt.settings import PRIORS, Settings
 
@@ -223,13 +225,6 @@ def test_gradient_and_curvature_equal_finite_differences(simulate, model: str) -
     assert objective.information(at) == pytest.approx(curved, abs=0.08 * np.diag(curved).max())
 
 
-def test_an_interval_reaches_the_farther_end_of_the_posteriors() -> None:
-    posterior = AbilityPosterior(np.array([1.0, -1.0]), np.diag([0.04, 0.09]))
-    errors = posterior.errors_of(np.array([1.5, -1.0]), np.eye(2))
-    assert 1.5 - Z_95 * errors[0] == pytest.approx(1.0 - Z_95 * 0.2)
-    assert errors[1] == pytest.approx(0.3)
-
-
 @pytest.mark.parametrize("model", ["1pl", "2pl"])
 def test_the_posterior_is_on_the_scale_of_the_estimate(simulate, model: str) -> None:  # type: ignore[no-untyped-def]
     values = simulate(model, 40, 60, 2, theta=np.random.default_rng(3).normal(1, 0.8, 40)).responses
@@ -259,3 +254,111 @@ def test_if_items_cannot_be_integrated_out_the_curvature_is_used_with_a_note(
     assert not any("curvature alone" in note for note in whole.notes)
     assert bare.theta == pytest.approx(whole.theta)
     assert np.isfinite(bare.se_theta).all()
+
+
+def numerical_errors(objective: Objective, at: np.ndarray) -> np.ndarray:
+    """From the inverse of the whole matrix of second derivatives, by finite differences."""
+    low, high = objective.bounds().T
+    room = 1e-6 * (high - low)
+    free = np.flatnonzero((at > low + room) & (at < high - room))
+    rows = []
+    for n in free:
+        step = np.where(np.arange(len(at)) == n, 1e-5, 0)
+        rows.append((objective(at + step)[1] - objective(at - step)[1])[free] / 2e-5)
+    found = np.full(len(at), np.nan)
+    found[free] = np.sqrt(np.diag(np.linalg.inv(np.array(rows))))
+    return found
+
+
+def point_of(found: Fit) -> ParameterPoint:
+    return ParameterPoint(found.a, found.b, found.c, found.theta)
+
+
+@pytest.mark.parametrize("model", ["2pl", "3pl"])
+def test_standard_errors_equal_those_of_the_full_information_matrix(simulate, model: str) -> None:  # type: ignore[no-untyped-def]
+    values = simulate(model, 40, 12, 1).responses
+    values[3, 5] = np.nan
+    settings = Settings.of(model, priors=True)  # type: ignore[arg-type]
+    found = fit(values, settings)
+    objective = Objective(Responses(values), settings, None)
+    parts = {name: getattr(found, name) for name in objective.free}
+    expected = numerical_errors(objective, np.concatenate([*parts.values(), found.theta]))
+    n = values.shape[1]
+    for place, name in enumerate(parts):
+        assert getattr(found, f"se_{name}") == pytest.approx(
+            expected[place * n : (place + 1) * n], rel=2e-3, nan_ok=True
+        )
+    of_theta = standard_errors(objective, point_of(found)).theta
+    assert of_theta == pytest.approx(expected[len(parts) * n :], rel=2e-3, nan_ok=True)
+
+
+def test_a_parameter_at_a_bound_has_no_standard_error(simulate) -> None:  # type: ignore[no-untyped-def]
+    found = fit(simulate("3pl", 40, 30, 2).responses)
+    for name in "abc":
+        at = found.bound[name]
+        assert at.any()
+        assert np.isnan(getattr(found, f"se_{name}")[at]).all()
+
+
+def test_intervals_of_abilities_have_their_nominal_coverage(simulate) -> None:  # type: ignore[no-untyped-def]
+    held = []
+    for seed in range(5):
+        made = simulate("1pl", 60, 80, seed)
+        found = fit(made.responses, Settings.of("1pl"))
+        held += (np.abs(found.theta - (made.theta - made.theta.mean())) < 1.96 * found.se_theta).tolist()
+    assert 0.9 < np.mean(held) < 0.99
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("priors", [False, True])
+def test_intervals_of_components_have_their_nominal_coverage(simulate, priors: bool) -> None:  # type: ignore[no-untyped-def]
+    held = []
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        codes = np.stack([rng.integers(0, size, 60) for size in (5, 6, 3)])
+        truth = [rng.normal(0, sd, size) for sd, size in ((0.8, 5), (0.5, 6), (0.3, 3))]
+        theta = np.sum([levels[code] for levels, code in zip(truth, codes, strict=True)], axis=0)
+        values = simulate("3pl", 60, 400, seed, theta=theta).responses
+        components = Components.of(("llm", "retriever", "icl"), codes.T.astype(str).tolist())
+        found = fit(values, Settings.of("3pl", priors=priors), components)
+        for part, levels in zip(found.components, truth, strict=True):
+            true = levels[[int(level) for level in part.levels]]
+            held += (np.abs(part.theta - (true - true.mean())) < 1.96 * part.se).tolist()
+    assert 0.9 < np.mean(held) < 0.985
+
+
+def test_standard_errors_of_components_equal_a_model_without_redundant_parameters(simulate) -> None:  # type: ignore[no-untyped-def]
+    codes = [(i % 2, (i // 2) % 2) for i in range(24)]
+    theta = np.array([0.8 * i - 0.5 * j for i, j in codes])
+    values = simulate("2pl", 24, 40, 3, theta=theta).responses
+    settings = Settings.of("2pl", priors=True)
+    components = Components.of(("x", "y"), [(str(i), str(j)) for i, j in codes])
+    found = fit(values, settings, components)
+    # The same model with as many columns as identifiable parameters: mean, x, y.
+    x, y = np.array(codes).T
+    small = np.stack([np.ones(24), x - 0.5, y - 0.5], axis=1)
+    objective = Objective(Responses(values), settings, small)
+    shares = [
+        part.theta[part.levels.index("1")] - part.theta[part.levels.index("0")] for part in found.components
+    ]
+    at = np.concatenate([found.a, found.b, [found.mean, *shares]])
+    expected = numerical_errors(objective, at)[-3:]
+    whole = Objective(Responses(values), settings, components.design())
+    levels = found.mean / 2 + np.concatenate([part.theta for part in found.components])
+    covariance = standard_errors(whole, ParameterPoint(found.a, found.b, found.c, levels)).ability
+    centring = components.centring()
+    *of_levels, of_mean = np.sqrt(np.diag(centring @ covariance @ centring.T))
+    assert of_mean == pytest.approx(expected[0], rel=2e-3)
+    assert of_levels == pytest.approx(np.repeat(expected[1:] / 2, 2), rel=2e-3)
+
+
+def test_confounded_components_are_reported_and_have_no_standard_error(simulate) -> None:  # type: ignore[no-untyped-def]
+    values = simulate("2pl", 12, 20, 4).responses
+    rows = [(f"L{i % 3}", f"R{i % 3}", str(i % 2)) for i in range(12)]
+    found = fit(values, Settings.of("2pl"), Components.of(("llm", "retriever", "icl"), rows))
+    assert any("cannot be separated" in note and "llm 'L0'" in note for note in found.notes)
+    llm, retriever, icl = found.components
+    assert np.isnan(llm.se).all()
+    assert np.isnan(retriever.se).all()
+    assert np.isfinite(icl.se).all()
+    assert llm.theta == pytest.approx(retriever.theta)
