@@ -273,3 +273,8 @@ def test_an_error_is_one_line_without_terminal_control_characters(reason: str, n
         text.encode()
     assert ConversionError(*error.args).reason == error.reason
     assert error.path == name
+
+
+def test_a_file_name_that_is_not_utf8_is_accepted(tmp_path: Path) -> None:
+    path = put(tmp_path, "q Q0 d 1 1 t\n", os.fsdecode(b"a\xff.run"))
+    assert len(converters.read(path)) == 1

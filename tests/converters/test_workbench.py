@@ -28,6 +28,7 @@ from converters.workbench_records import (
     PooledPassage,
     Ranking,
     SelfRating,
+    prompt_class,
     qrels_of,
     runs_of,
 )
@@ -265,3 +266,29 @@ def test_a_pool_with_any_value_anywhere_is_read_and_written_or_rejected(
     if passages:
         once = written(passages)
         assert written(list(read_pool(put_rows(tmp_path / "pool.jsonl", *once)))) == once
+
+
+def test_nuggets_direct_grades_nulls_and_unknown_keys_are_read_back(tmp_path: Path) -> None:
+    nugget = {"question_id": None, "nugget_id": "n", "self_rating": 3, "why": ["so"]}
+    grading = {
+        "correctAnswered": ["n"], "wrongAnswered": [], "answers": [["n", "3"]],
+        "llm_response_errors": {"m": {}},
+        "llm": "m", "llm_options": {}, "exam_ratio": 0.5, "prompt_info": None, "self_ratings": [nugget],
+        "prompt_type": "nugget", "relevance_label": 3, "seconds": 1.25,
+    }  # fmt: skip
+    direct = {
+        "correctAnswered": False, "answer": "No", "llm_response_error": None, "llm": "m",
+        "llm_options": {"t": 0}, "prompt_info": {"prompt_class": "FagB"}, "self_ratings": 0,
+        "prompt_type": "direct_grading", "relevance_label": 0,
+    }  # fmt: skip
+    data = {"judgments": [judged("d", "q", 0) | {"by": "NIST"}], "rankings": [], "extra": {"a": None}}
+    rows = [["q", [paragraph(paragraph_data=data, exam_grades=[grading], grades=[direct], color="blue")]]]
+    rows[0][1].append(paragraph("e", exam_grades=None, grades=[], text=None, paragraph=None))
+    passages = list(read_pool(put_rows(tmp_path / "pool.jsonl", *rows)))
+    first = passages[0]
+    assert first.gradings[0].self_ratings == (
+        SelfRating("n", 3, "nugget", {"question_id": None, "why": ["so"]}),
+    )
+    assert (prompt_class(first.gradings[0].prompt_info), first.gradings[0].relevance_label) == ("", 3)
+    assert (prompt_class(first.direct[0].prompt_info), first.direct[0].self_rating) == ("FagB", 0)
+    assert written(passages) == rows

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support import ROOT
 
 from converters.errors import ConversionError
 from converters.records import Item
@@ -197,3 +198,32 @@ def test_recorded_labels_are_matched_by_sentence_and_passage_and_others_stay_ung
     before = grader.identity
     file.write_text(f"{HEADER}x\tq\t1\td\tno_support\n")
     assert create_recorded(GraderSection(name="recorded", recorded="labels.tsv"), tmp_path).identity != before
+
+
+def test_the_documented_properties_of_the_embedding_grader_equal_the_measured_ones(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The figures in `trecexam graders` and in the docs equal the newest results."""
+    results = (ROOT / "tests" / "benchmarks" / "results" / "embedding-elsewhere.md").read_text()
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in results.splitlines() if "|" in line]
+    tables = [row for row in rows if row[1:2] == ["nDCG@10"]]
+    agreement = {row[0]: (row[2], row[4], row[5]) for row in tables if len(row) == 6}
+    gained = {row[0]: row[5].lstrip("+") for row in tables if len(row) == 9}
+    page = (ROOT / "examples" / "embedding-grader.md").read_text()
+    names = {"cranfield": "Cranfield", "vaswani": "Vaswani", "cisi": "CISI", "dl19": "TREC DL 2019"}
+    assert agreement.keys() == names.keys()
+    for key, gain in gained.items():
+        assert f"| {names[key]} | {gain} |" in page
+    # The same figures were measured anew for the page of evidence.
+    evidence = (ROOT / "examples" / "evidence.md").read_text()
+    for key, (tau, best_ten, kappa) in agreement.items():
+        row = next(line for line in evidence.splitlines() if line.startswith(f"| {names[key]} | `embedding`"))
+        cells = [cell.strip() for cell in row.split("|")]
+        assert tau in cells
+        assert best_ten in cells
+        assert kappa in cells or key == "dl19"  # min_answers differs
+    assert run(["graders"]) == 0
+    (line,) = (line for line in capsys.readouterr().out.splitlines() if line.startswith("embedding\t"))
+    taus = sorted(tau for key, (tau, *_) in agreement.items() if key != "dl19")
+    assert f"{agreement['dl19'][0]} there, {taus[0]} to {taus[-1]} on Cranfield, Vaswani and CISI" in line
+    assert "favours runs of the same encoder" in line

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -114,3 +114,14 @@ def test_runs_have_their_scores_once_they_are_graded_and_those_that_skip_queries
     assert None not in board.ranks
     assert not {UNGRADED, PARTLY} & set(board.notes)
     assert "2 runs answer fewer than 3 queries, and the others count as 0: cut 1, short 2" in board.notes
+
+
+def test_scores_of_the_other_runs_are_those_without_the_late_one(root: Path, track: trecexam.Track) -> None:
+    def means(board: Any) -> Mapping[str, list[float]]:
+        return {row.run: [score.mean for score in row.scores] for row in board.rows if row.run != "late"}
+
+    measures = ["P@3", "Cover(rel=4)@3"]
+    before = means(track.leaderboard(measures))
+    (root / "runs" / "late.run").unlink()
+    with trecexam.open_track(root, grader=Gone()) as other:
+        assert means(other.leaderboard(measures)) == before

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ir_measures import P
+from ir_measures import RR, P
 from support import HashGrader
 
 import trecexam
@@ -73,3 +73,14 @@ def test_correlations_show_the_warning_for_both_sides_everywhere(
     assert (lines.count(rubric), lines.count(official)) == (1, 1)
     assert run(["correlate", str(graded), "-m", "P@8", "--thresholds"]) == 0
     assert " from 1 on" not in capsys.readouterr().err
+
+
+def test_judgments_are_counted_from_1_if_min_relevant_is_2(small_track: Path) -> None:
+    given = ["nDCG@5", "P@5", RR @ 5, "AP(rel=1)"]
+    assert cautions(small_track, "min_relevant = 2", given, official=True) == [
+        "judgments from 1 on count in P@5, RR@5; this track's threshold is 2: P(rel=2)@5, RR(rel=2)@5"
+    ]
+    with trecexam.open_track(small_track, grader=HashGrader()) as track:
+        board = track.leaderboard(official=True)
+    assert board.measures == ("nDCG@10", "AP(rel=2)", "P(rel=2)@8")
+    assert board.notes == ()

@@ -10,7 +10,7 @@ from pathlib import Path
 import ir_measures
 import pytest
 from ir_measures import Measure, Qrel, ScoredDoc
-from support import ROOT, HashGrader, update
+from support import ROOT, HashGrader, make_small_track, update
 
 import trecexam
 from trecexam.scores.measures import COVER, DIVERSITY, depends_on_pool, measure, pool_measures
@@ -152,3 +152,16 @@ def test_a_cutoff_beyond_all_ranks_and_equal_runs_are_reported(small_track: Path
     few = "no run has more than 3 ranks, so P(rel=4)@6 is at most 0.500"
     same = f"all {1 + len(others)} runs have the same P(rel=4)@"
     assert cautions(small_track, ["P(rel=4)@6"]) == (f"{few}; {same}6: ask for nDCG@3",)
+
+
+def test_the_first_default_measure_does_not_depend_on_the_pool(tmp_path: Path) -> None:
+    expected = {
+        "max": [*FREE, *OF_POOL],
+        "count": ["P@8", "Cover(rel=4)@8", "nDCG@8", "AP", "nCover(rel=4)@8", "alpha_nDCG@8"],
+        "expected": ["P(rel=4)@8", "ECover(rel=4)@8", "Cover(rel=4)@8", *OF_POOL],
+    }
+    for label, names in expected.items():
+        root = make_small_track(tmp_path / label, config=f'[track]\ndepth = 8\n[scores]\nlabel = "{label}"\n')
+        with trecexam.open_track(root, grader=HashGrader()) as track:
+            board = track.leaderboard()
+        assert list(board.measures) == names, label

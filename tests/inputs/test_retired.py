@@ -155,3 +155,19 @@ def test_a_retired_item_keeps_the_ratings_of_people(
     back = contents(small_track / "out")
     assert back["human.tsv"] == with_people["human.tsv"]
     assert back["rubric.qrels"] == with_people["rubric.qrels"]
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"query_id": "q1", "questions": [{"question_text": "a?"}, {"question_text": "b?", "retired": True}]},
+        {"query_id": "q1", "items": [{"nugget_text": "a"}, {"nugget_text": "b", "retired": True}]},
+        {"qid": "q1", "nuggets": [{"text": "a"}, {"text": "b", "retired": True}]},
+    ],
+    ids=["questions", "items", "nuggets"],
+)
+def test_items_can_be_retired_in_every_form_with_one_line_per_query(small_track: Path, row: Any) -> None:
+    (small_track / "bank.questions.jsonl").write_text(json.dumps(row) + "\n")
+    assert [cell.item.text.strip("?") for cell in updated(small_track)[0].asked][:1] == ["a"]
+    with trecexam.open_track(small_track, grader=HashGrader()) as track:
+        assert (track.status()["items"], track.status()["retired_items"]) == (1, 1)

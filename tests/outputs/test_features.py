@@ -49,3 +49,10 @@ def test_a_declared_feature_is_in_the_outputs_and_the_report(
     )
     for said in ('<p class="lead">By &lt;i&gt;</p>', note, first, '<a href="names.txt">names.txt</a>'):
         assert said in section
+
+
+def test_no_two_features_declare_the_same_file_or_plot() -> None:
+    names = [name for feature in outputs.features() for name in feature.files]
+    plots = [name for feature in outputs.features() for name in (*feature.plots, *feature.joint_plots)]
+    assert len(names) == len(set(names))
+    assert len(plots) == len(set(plots))

@@ -367,3 +367,26 @@ def test_intermediate_outputs_show_how_many_cells_are_missing(
     for (_, page), count in zip(grader.looks[::70], counts, strict=True):
         assert f"{count['missing']:,} of {count['cells']:,} cells have no grade yet" in page
         assert "all scores will change" in page
+
+
+def test_a_stop_ends_after_the_current_batch_with_consistent_outputs(small_track: Path) -> None:
+    with trecexam.open_track(small_track, grader=HashGrader(batch=5)) as track:
+        graded: list[object] = []
+        done = track.update(progress=graded.append, stop=lambda: bool(graded))
+    assert (done.graded, done.complete) == (5, False)
+    manifest = json.loads((small_track / "out" / "manifest.json").read_text())
+    assert manifest["complete"] is False
+    assert manifest["counts"]["ok"] == 5
+    again = HashGrader()
+    assert update(small_track, again).complete
+    assert json.loads((small_track / "out" / "manifest.json").read_text())["complete"] is True
+
+
+def test_another_grader_grades_anew_and_switching_back_costs_nothing(small_track: Path) -> None:
+    update(small_track, HashGrader(version=1))
+    two = HashGrader(version=2)
+    update(small_track, two)
+    assert two.asked
+    one = HashGrader(version=1)
+    assert update(small_track, one).changed
+    assert one.asked == []

@@ -416,3 +416,18 @@ def test_components_and_groups_are_tables_of_labels(tmp_path: Path) -> None:
     assert (found.names, found.rows) == (("llm", "icl"), {"s": ("flan", "0")})
     groups = read_groups(written(tmp_path / "g.tsv", "item\tbloom\nq1\tapplying|creating\nq2\t\n"))
     assert groups.rows == {"q1": ("applying|creating",), "q2": ("",)}
+
+
+def test_the_likelihood_in_fit_json_belongs_to_the_written_tables(matrix: Path, tmp_path: Path) -> None:
+    out = tmp_path / "fitted"
+    assert run(["exam", "fit", str(matrix), "-o", str(out)]) == 0
+    items = tsv_rows(out / "items.tsv")
+    thetas = {row["examinee"]: float(row["theta"]) for row in tsv_rows(out / "examinees.tsv")}
+    a, b, c = (np.array([float(row[name]) for row in items]) for name in "abc")
+    p = probability([thetas[row["examinee"]] for row in tsv_rows(matrix)], a, b, c)
+    total = 0.0
+    for j, row in enumerate(tsv_rows(matrix)):
+        for i in range(12):
+            if row[f"q{i}"]:
+                total += math.log(p[j, i] if row[f"q{i}"] == "1" else 1 - p[j, i])
+    assert json.loads((out / "fit.json").read_text())["log_likelihood"] == pytest.approx(total, abs=0.05)

@@ -384,3 +384,14 @@ def test_log_probabilities_equal_a_plain_forward_pass(
         tokens = tokens_of(backend, texts)
         expected = [log_likelihood(backend, given, continuation) for continuation in tokens]
         assert backend.scorer.continued(given, tokens) == pytest.approx(expected, abs=1e-3)
+
+
+def test_prompts_equal_the_published_ones() -> None:
+    made = question(0, "Why?", ["w", "x", "y", "z"], 2)
+    tail = "Candidates:\nA) w\nB) x\nC) y\nD) z\n\n###Assistant: Correct answer"
+    assert prompt(made) == f"###Human: Question: Why?\n\n{tail}"
+    assert prompt(made, "P.") == f"###Human: Question: Why?\n\nContext:P.\n\n{tail}"
+    assert (
+        prompt(made, "P.", "retrieved") == f"###Human: Question: Why?\n\nRetrieved Documents:\nP.\n\n{tail}"
+    )
+    assert prompt(made, examples=[made]) == f"{prompt(made)} C) y\n\n{prompt(made)}"

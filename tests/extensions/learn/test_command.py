@@ -362,3 +362,36 @@ def test_holes_are_filled_by_learned_labels_without_a_grader(
     _, err = run_command(capsys, bankless, "fill", "-o", str(output))
     assert "filled by learned labels; cross-validation here" in err
     assert output.read_text() == filled
+
+
+@pytest.mark.slow
+def test_learned_labels_do_not_depend_on_the_order_of_lines_and_files(learnable: Path) -> None:
+    assert run(["learn", str(learnable)]) == 0
+    names = ("learned.tsv", "learned-leaderboard.tsv")
+    before = [sorted((learnable / "out" / name).read_text().splitlines()) for name in names]
+    shutil.rmtree(learnable / "out")
+    shutil.rmtree(learnable / ".trecexam")
+    for name in ("qrels.txt", "passages.jsonl", "queries.tsv", "bank.questions.jsonl"):
+        lines = (learnable / name).read_text().splitlines(keepends=True)
+        (learnable / name).write_text("".join(lines[::-1]))
+    for path in sorted((learnable / "runs").iterdir(), reverse=True):
+        path.write_text("".join(path.read_text().splitlines(keepends=True)[::-1]))
+        path.rename(path.with_name(f"{9 - ord(path.stem) % 10}.run"))
+    assert run(["learn", str(learnable)]) == 0
+    after = [sorted((learnable / "out" / name).read_text().splitlines()) for name in names]
+    assert all(near("\n".join(one), "\n".join(other)) for one, other in zip(before, after, strict=True))
+
+
+def test_few_judged_passages_a_query_are_used_with_a_warning(
+    learnable: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    few = "with three, tau of the learned leaderboard with that of all judgments was .57 to .90"
+    assert few not in error_output(capsys, learnable)
+    edit_qrels(learnable, lambda row: row[3] if row[0] == "q0" or row[2].endswith(("1", "2")) else None)
+    error = error_output(capsys, learnable)
+    assert f"3 judged passages a query in the median: {few}" in error
+    assert run(["leaderboard", str(learnable), "--labels", "learned"]) == 0
+    assert few in capsys.readouterr().err
+    edit_qrels(learnable, lambda row: row[3] if row[0] == "q0" else None)
+    assert "4 of 5 queries ('q1', 'q2', 'q3' and 1 more) have no judgment" in error_output(capsys, learnable)
+    assert {row["query_id"] for row in learned(learnable)} == {f"q{at}" for at in range(5)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Callable, Iterator
 from html import unescape
@@ -235,3 +236,19 @@ def test_the_leaderboard_compares_with_a_baseline(reading: TestClient, graded: P
     nobody = reading.get("/?baseline=nobody")
     assert nobody.status_code == 200
     assert "comparisons with the baseline" not in nobody.text
+
+
+def test_names_that_are_not_valid_text_are_still_shown(
+    track: Path, open_client: Callable[..., TestClient]
+) -> None:
+    (track / "runs" / "x").mkdir()
+    for number in range(2):
+        # Two with the same tag are named by their files.
+        path = Path(os.fsdecode(os.fsencode(track / "runs" / "x") + b"/\xff\xfe%d.run" % number))
+        write_run(path, {"q1": ["q1-d00"]}, tag="same")
+    client = open_client(track)
+    html = client.get("/").text
+    links = {link for link in re.findall(r'href="(/run/[^"]+)"', html) if "~FF~FE" in link}
+    assert len(links) == 2
+    for link in links:
+        assert client.get(link).status_code == 200

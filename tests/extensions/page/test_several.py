@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import re
 import shutil
 from collections.abc import Iterator
@@ -194,3 +195,34 @@ def test_if_the_first_grader_cannot_go_on_people_rate_for_the_next(demo: Path, t
         assert 'action="/grader/support/override"' in page
         assert _rate(client, "support", key, "2").status_code == 303
     assert [path.name for path in track.glob("overrides*")] == ["overrides.support.tsv"]
+
+
+def test_assessors_judge_blind_for_each_grader(track: Path, tmp_path: Path) -> None:
+    path, tokens = users_file(tmp_path)
+    with client_of(track, users=Users(path)) as client:
+        browser = Team(client.app, path, tokens).client("ada")
+        address = browser.get("/grader/support/assess").headers["location"]
+        assert address.startswith("/grader/support/assess/passage/")
+        page = browser.get(address).text
+        assert header(page) == {name: f"/grader/{name}/assess" for name in ("rubric", "support", "second")}
+        assert here(page) == ["support"]
+        assert "rag-demo" not in page
+        assert "Does the passage say what each sentence says?" in page
+        assert '<strong dir="auto">' in page
+        assert '<span class="soft" dir="auto">' in page, "the sentences around it"
+        choices = re.findall(r'value="(\d)"[^>]*(?:data-key|shortcuts)="(\d)"[^>]*>\s?([a-z ]+) <kbd>', page)
+        assert choices[:3] == [
+            ("2", "1", "full support"),
+            ("1", "2", "partial support"),
+            ("0", "3", "no support"),
+        ]
+        n_sentences = page.count("data-question") or 1
+        hidden = re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', page.partition('id="cannot"')[0])
+        rated = {f"item-{n}": "1" for n in range(1, n_sentences + 1)}
+        done = browser.post("/grader/support/assess", data={**dict(hidden), **rated})
+        assert done.status_code == 303
+        assert done.headers["location"].partition("?")[0] != address
+        assert "1 of" in browser.get(done.headers["location"]).text
+    rows = list(csv.DictReader((track / "overrides.support.tsv").read_text().splitlines(), delimiter="\t"))
+    assert [(row["rating"], row["who"]) for row in rows] == [("1", "ada")] * n_sentences
+    assert not (track / "overrides.tsv").exists()

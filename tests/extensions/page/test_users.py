@@ -238,3 +238,14 @@ def test_a_name_may_have_accented_letters_and_is_stored_composed(path: Path, nam
     (entry,) = read_users(path).values()
     assert entry.name == unicodedata.normalize("NFC", name)
     assert Users(path).get(unicodedata.normalize("NFD", name)) == entry
+
+
+def test_a_pipe_or_too_large_file_is_rejected_at_once(path: Path) -> None:
+    os.mkfifo(path)
+    with pytest.raises(TrecexamError, match="is a pipe or a device"):
+        Users(path)
+    path.unlink()
+    path.touch()
+    os.truncate(path, 2**40)
+    with pytest.raises(TrecexamError, match="larger than 16 MiB"):
+        Users(path)

@@ -4,18 +4,23 @@ import gzip
 import json
 import math
 import random
+import re
 import statistics
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from outside import outside
 from scipy import stats
+from support import ROOT
 
 from trecexam.cli.main import run
 from trecexam.extensions.ragval.formats.answers import AnswerRow
-from trecexam.extensions.ragval.reporting import SCORES, report_of
+from trecexam.extensions.ragval.reporting import SCORES, ragval_report, report_of
+from trecexam.scores.leaderboard import interval
 
 
 def answer(
@@ -159,3 +164,75 @@ def test_the_recorded_means_are_reproduced_exactly(
             assert shown[key] == f"{mean:.4f}"
         for key in ("n_input_tokens", "n_output_tokens"):
             assert shown[key] == str(sum(line[key] for line in lines))
+
+
+def test_replaying_the_recorded_scores_gives_the_recorded_report(
+    published: dict[str, list[dict[str, Any]]],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    pytest.importorskip("httpx2")
+    from ragval import make_track
+    from scripted_server import Exchange, serving
+    from text_files import put_rows
+
+    # Some blocks are duplicates; a question is in a bank once.
+    slices = {
+        name: list({row["question"]: row for row in rows}.values())[:24] for name, rows in published.items()
+    }
+    said = {(row["question"], row["answer"]): row for rows in slices.values() for row in rows}
+    prompt = re.compile(r"User query: (.*)\n\nChatbot generated answer: (.*)\n\nKnowledge block: ", re.DOTALL)
+
+    def recorded(exchange: Exchange) -> None:
+        found = prompt.match(exchange.prompt)
+        assert found is not None
+        row = said[found[1], found[2]]
+        exchange.say(json.dumps({key: row[key] for key in ("relevance", "truthfulness")}))
+
+    with serving(recorded) as server:
+        root = make_track(tmp_path / "track", server.url)
+        (root / "trecexam.toml").write_text(
+            (root / "trecexam.toml").read_text().replace('key_env = "TEST_KEY"\n', "")
+        )
+        asked = [
+            {key: row[key] for key in ("title", "content", "url", "date", "question")}
+            for row in slices[NAMES[0]]
+        ]
+        put_rows(root / "bank.questions.jsonl", *asked)
+        own = ("question", "answer", "n_input_tokens", "n_output_tokens")
+        for name, rows in slices.items():
+            put_rows(root / "runs" / f"{name}.jsonl", *({key: row[key] for key in own} for row in rows))
+            put_rows(tmp_path / f"{name}.jsonl", *rows)
+        assert run(["watch", str(root), "--once"]) == 0
+        assert len(server.bodies) == 48
+    capsys.readouterr()
+    ours = (root / "out" / "ragval" / "report.tsv").read_text()
+    assert run(["ragval", "report", *(str(tmp_path / f"{name}.jsonl") for name in NAMES)]) == 0
+    assert capsys.readouterr().out == ours
+    assert len(ours.splitlines()) == 3
+
+
+def test_the_numbers_on_the_results_page_equal_the_report(
+    paths: dict[str, Path], published: dict[str, list[dict[str, float]]]
+) -> None:
+    page = (ROOT / "tests" / "benchmarks" / "results" / "ragval.md").read_text()
+    report = ragval_report(*paths.values())
+    for one, shown in zip(report.board.rows, report.table, strict=True):
+        for name in SCORES:
+            score = one.scores[name]  # type: ignore[call-overload]
+            low, high = interval(score, one.n_answered)
+            assert f"{score.mean:.4f} ({low:.2f} to {high:.2f})" in page
+        assert f"{shown['n_input_tokens']:,}" in page
+        assert f"{shown['n_output_tokens']:,}" in page
+    assert report.notes == ()
+    # The files have the same questions in the same order.
+    rag, closed = (published[name] for name in NAMES)
+    assert [line["question"] for line in rag] == [line["question"] for line in closed]
+    total = np.zeros(256)
+    for name in ("truthfulness", "relevance"):
+        test = stats.ttest_rel(*([line[name] for line in lines] for lines in (rag, closed)))
+        difference = np.array([a[name] - b[name] for a, b in zip(rag, closed, strict=True)])
+        assert f"| {name} | {difference.mean():.4f} (" in page
+        assert f"| {test.pvalue:.1e} |" in page
+        total += difference
+    assert f"| sum | {total.mean():.4f} (" in page

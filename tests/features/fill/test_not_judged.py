@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from support import tsv_rows
+from support import printed, tsv_rows
 
 import trecexam
 from trecexam.cli.main import run
@@ -56,3 +56,10 @@ def test_minus_1_is_a_hole_everywhere_and_minus_2_nowhere(graded: Path) -> None:
     (graded / "qrels.txt").write_text(whole)
     relabelled(graded, "-2")
     assert counts((graded / "qrels.txt").read_text()) == counts(whole)
+
+
+def test_check_says_what_negative_labels_mean(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "q.qrels").write_text("q1 0 a -1\nq1 0 b -2\nq1 0 c 1.0\n")
+    first, second = printed(capsys, "check", tmp_path / "q.qrels").out.splitlines()[1:]
+    assert "the label -1 means pooled and not judged" in first
+    assert "the label -2 means judged, not relevant" in second

@@ -292,3 +292,8 @@ def test_without_holes_no_map_is_needed(track: Path, capsys: pytest.CaptureFixtu
     full.write_text(merged(track))
     fill(capsys, track, "--qrels", str(full))
     assert merged(track) == full.read_text()
+
+
+def test_filling_by_learned_labels_grades_nothing(track: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (track / "trecexam.toml").write_text((track / "trecexam.toml").read_text() + 'model = "nobody"\n')
+    assert "0 cells to grade" in fill(capsys, track, "--by", "learned")

@@ -194,3 +194,26 @@ def test_a_rating_of_a_passage_counts_and_conflicts_for_its_copy_too(
         track.override("q1", "q1-d05", 4, who="Ann", why="a", seen=seen_token(None))
         with pytest.raises(RatingConflictError, match="Ann rated it 4"):
             track.override("q1", "q1-d03", 2, who="Bob", why="b", seen=seen_token(None))
+
+
+def test_undo_withdraws_only_ratings_of_the_same_person(track: Track) -> None:
+    track.override(*CELL, 3, who="Ann", why="a")
+    track.override(*CELL, 4, who="Bob", why="b")
+    after = track.override(*CELL, None, who="Bob", why="a slip").after
+    assert after is not None
+    assert (after.who, after.rating) == ("Ann", 3)
+    assert listed_ratings(track) == [("Ann", 3, "counts"), ("Bob", 4, "replaced"), ("Bob", None, "withdrawn")]
+    after = track.override(*CELL, None, who="Ann", why="a slip").after
+    assert after is None
+
+
+def test_a_rating_withdrawn_in_the_meantime_is_a_conflict_too(
+    small_track: Path, hash_grader: HashGrader
+) -> None:
+    with trecexam.open_track(small_track, grader=hash_grader) as track:
+        track.update()
+        ann = track.override(*CELL, 4, who="Ann", why="a").row
+        track.override(*CELL, None, who="Ann", why="no")
+        with pytest.raises(RatingConflictError, match="withdrawn meanwhile") as caught:
+            track.override(*CELL, None, who="Bob", why="b", seen=seen_token(ann))
+        assert caught.value.now is None

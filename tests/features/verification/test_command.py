@@ -260,3 +260,12 @@ def test_ratings_by_people_are_marked_and_count(
         assert "as a whole (Ann)" in err(capsys, view, graded, status=0)
     before = {(r["doc_id"], r["item_id"]): r["rating"] for r in table(capsys, "grading", graded)}
     assert {key: int(rating) for key, rating in before.items()} == ratings | {(doc_id, "q1/2"): 5}
+
+
+def test_negative_judgments_count_as_not_relevant(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = table(capsys, "spurious", graded)
+    lines = (graded / "qrels.txt").read_text().splitlines()
+    (graded / "qrels.txt").write_text("".join(re.sub(" 0$", " -2", line) + "\n" for line in lines))
+    assert table(capsys, "spurious", graded) == before
+    assert table(capsys, "missing", graded)
+    assert {r["judgment"] for r in table(capsys, "grid", graded)} == {"0", "1", "2", "3"}

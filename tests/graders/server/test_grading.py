@@ -365,3 +365,9 @@ def test_requests_are_spaced_as_the_server_takes_them(
         assert len(pairs_of(make(server.url, concurrency=1, **settings), cells[:4])) == 4
     assert waits[0] == 0
     assert all(later - earlier >= least for earlier, later in itertools.pairwise(waits))
+
+
+def test_an_answer_that_ends_within_a_character_is_stored_with_a_replacement(make: Make) -> None:
+    content = b'{"choices": [{"message": {"content": "4 \\ud83d"}}]}'
+    with serving(lambda exchange: exchange.send(200, content)) as server:
+        assert answer_of(make(server.url)) == Answer(4, "ok", "4 ?", None)

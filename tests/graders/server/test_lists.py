@@ -326,3 +326,12 @@ def test_unreadable_lists_take_at_most_the_estimated_number_of_calls(
         # The nuggets of that one are not requested one by one.
         calls = calls_made(root, server)
         assert calls == found["calls_at_most"] - len(nuggets_in(readable[0])) > found["calls"]
+
+
+def test_quotes_in_nuggets_and_passages_break_neither_the_prompt_nor_the_parser(make: Make) -> None:
+    texts = ['It\'s "so".', "a ] b [ c", "['support', 'support']", "back\\slash\nnew line"]
+    cells = [ask("It's a \"passage\" ['x'].", text, n, kind="nugget") for n, text in enumerate(texts)]
+    with serving(assign) as server:
+        answers = graded(list_grader(make, server.url), cells)
+    assert nuggets_in(next(iter(server.seen))) == texts
+    assert {answer.status for answer in answers.values()} == {"ok"}

@@ -13,6 +13,10 @@ from pathlib import Path
 
 import pytest
 
+from trecexam.config import GeneratorSection, TrackConfig
+from trecexam.graders.replies import WrittenText
+from trecexam.graders.writing.create import create_writer
+
 pytest.importorskip("accelerate")
 pytest.importorskip("fastapi")
 pytest.importorskip("torch")
@@ -85,3 +89,18 @@ def test_a_server_answers_the_same_as_the_same_model_locally(
     assert len(there) == len(cells)
     plain = make(url, model=str(model), max_new_tokens=6, api="completions", key_env=None)
     assert answers_of(plain, cells).keys() == here.keys()
+
+
+def test_a_server_generates_the_same_text_as_the_same_model_locally(url: str, model: Path) -> None:
+    prompts = ["what is the cost of it", "who was that", "how do they fly"]
+    words = {"model": str(model), "max_new_tokens": 8}
+
+    def written(**settings: str) -> dict[str, str]:
+        section = GeneratorSection.model_validate({**words, **settings})
+        writer = create_writer(TrackConfig(generator=section), model.parent)
+        found = {prompt: said for batch in writer.write(prompts) for prompt, said in batch}
+        return {prompt: said.text for prompt, said in found.items() if isinstance(said, WrittenText)}
+
+    there = written(name="openai", base_url=url)
+    assert there == written(name="causal", device="cpu", dtype="float32")
+    assert len(there) == len(prompts)

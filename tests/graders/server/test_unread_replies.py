@@ -181,3 +181,23 @@ def test_a_local_model_is_not_asked_on_after_the_batch_of_the_twentieth_reply(tm
         assert opened.grading.forget_errors() == 24
         opened.update()
         assert len(grader.asked) == 48
+
+
+@pytest.mark.parametrize("policy", ["zero", "seed", "skip"])
+def test_no_policy_makes_scores_of_replies_that_cannot_be_read(
+    track: Path, server: Scripted, policy: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (track / "trecexam.toml").write_text(settings(server, f'[scores]\nunparsed = "{policy}"'))
+    watched(capsys, track)
+    with trecexam.open_track(track) as opened:
+        assert opened.leaderboard().ranks == (None, None, None)
+
+
+def test_a_small_track_of_unread_replies_has_no_scores_either(
+    tmp_path: Path, server: Scripted, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = make_small_track(tmp_path / "s", config=settings(server), queries=1, docs=4, items=1)
+    assert "of 4 answers 4 are unparsed" in watched(capsys, root)
+    (root / "trecexam.toml").write_text(settings(server, "max_new_tokens = 3000"))
+    watched(capsys, root)
+    assert len(server.bodies) == 8

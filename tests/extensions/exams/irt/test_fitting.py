@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from trecexam.extensions.exams.irt.estimation.likelihood import Responses, log_likelihood
+from trecexam.extensions.exams.irt.estimation.objective import Objective
 from trecexam.extensions.exams.irt.fitting import Fit, fit
 from trecexam.extensions.exams.irt.improvement import improve, least_discriminating, n_dropped
 from trecexam.extensions.exams.irt.model import exam_information, item_information, probability
@@ -211,3 +212,27 @@ def test_an_interval_covers_95_percent() -> None:
     assert row["theta.low"] == pytest.approx(theta - 1.95996 * se, abs=1e-3)
     assert row["theta.high"] == pytest.approx(theta + 1.95996 * se, abs=1e-3)
     assert row["se"] == pytest.approx(se, abs=1e-3)
+
+
+def test_an_estimate_is_within_bounds_and_a_local_optimum(simulate) -> None:  # type: ignore[no-untyped-def]
+    values = simulate("3pl", 30, 25, 4).responses
+    settings = Settings.of("3pl")
+    found = fit(values, settings)
+    objective = Objective(Responses(values), settings, None)
+    at = np.concatenate([found.a, found.b, found.c, found.theta])
+    low, high = objective.bounds().T
+    assert ((low <= at) & (at <= high)).all()
+    _, gradient = objective(at)
+    assert np.abs(np.clip(at - gradient, low, high) - at).max() < 0.02
+
+
+def test_anchoring_does_not_lower_the_likelihood(simulate) -> None:  # type: ignore[no-untyped-def]
+    made = simulate("2pl", 300, 60, 9)
+    anchored = fit(made.responses, Settings.of("2pl"))
+    assert not any(anchored.bound[name].any() for name in ("a", "b", "theta"))
+    assert (anchored.theta.mean(), anchored.theta.std()) == pytest.approx((0, 1), abs=1e-4)
+    objective = Objective(Responses(made.responses), Settings.of("2pl"), None)
+    moved = log_likelihood(
+        objective.responses, anchored.theta * 1.1 + 0.2, anchored.a / 1.1, anchored.b * 1.1 + 0.2, anchored.c
+    )
+    assert moved == pytest.approx(anchored.log_likelihood, rel=1e-12)

@@ -16,7 +16,7 @@ from trecexam.extensions.exams.irt.estimation.likelihood import (
     log_likelihood,
     with_gradient,
 )
-from trecexam.extensions.exams.irt.estimation.marginal import ability_posterior
+from trecexam.extensions.exams.irt.estimation.marginal import Z_95, AbilityPosterior, ability_posterior
 from trecexam.extensions.exams.irt.estimation.objective import Objective, ParameterPoint
 from trecexam.extensions.exams.irt.estimation.uncertainty import standard_errors
 from trecexam.extensions.exams.irt.fitting import Fit, fit
@@ -362,3 +362,10 @@ def test_confounded_components_are_reported_and_have_no_standard_error(simulate)
     assert np.isnan(retriever.se).all()
     assert np.isfinite(icl.se).all()
     assert llm.theta == pytest.approx(retriever.theta)
+
+
+def test_an_interval_reaches_the_farther_end_of_the_posteriors() -> None:
+    posterior = AbilityPosterior(np.array([1.0, -1.0]), np.diag([0.04, 0.09]))
+    errors = posterior.errors_of(np.array([1.5, -1.0]), np.eye(2))
+    assert 1.5 - Z_95 * errors[0] == pytest.approx(1.0 - Z_95 * 0.2)
+    assert errors[1] == pytest.approx(0.3)
