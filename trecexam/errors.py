@@ -6,7 +6,7 @@ import difflib
 import os
 import re
 import shlex
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -138,3 +138,19 @@ def plain_reason(error: Mapping[str, Any]) -> str:
         if kind.startswith(beginning):
             return words.format(**context)
     return str(error["msg"]).removeprefix("Value error, ")
+
+
+def sentence(reason: str) -> str:
+    """Return a reason as a sentence."""
+    return reason[:1].upper() + reason[1:].rstrip(".") + "."
+
+
+#: Prefix of notes on rejected input.
+REJECTED = "rejected: "
+
+
+def rejected_notes(rows: Sequence[object], most: int = 20) -> Iterator[str]:
+    """Yield a line for each of the first rows, then the number of further rows."""
+    yield from (f"{REJECTED}{row}" for row in rows[:most])
+    if len(rows) > most:
+        yield f"{REJECTED}{len(rows) - most:,} more"

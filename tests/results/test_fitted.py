@@ -55,11 +55,14 @@ def drawn(text: str) -> int:
 def test_at_80_columns_a_leaderboard_has_rank_run_and_the_measures_that_fit_with_their_errors() -> None:
     table = replace(board(["first", "second", "third"]), layout=Layout(("run",), ranks=(1, 2, 2)))
     assert shown(table, 80) == (
-        ["rank  run      P(rel=4)@20       nDCG@10  Cover(rel=4)@20     AP(rel=4)"],
         [
-            "   1  first   0.500 ±0.042  0.500 ±0.042     0.500 ±0.042  0.500 ±0.042",
-            "   2  second  0.499 ±0.042  0.499 ±0.042     0.499 ±0.042  0.499 ±0.042",
-            "   2  third   0.498 ±0.042  0.498 ±0.042     0.498 ±0.042  0.498 ±0.042",
+            "                                          Cover(rel=4)",
+            "rank  run      P(rel=4)@20       nDCG@10           @20     AP(rel=4)",
+        ],
+        [
+            "   1  first   0.500 ±0.042  0.500 ±0.042  0.500 ±0.042  0.500 ±0.042",
+            "   2  second  0.499 ±0.042  0.499 ±0.042  0.499 ±0.042  0.499 ±0.042",
+            "   2  third   0.498 ±0.042  0.498 ±0.042  0.498 ±0.042  0.498 ±0.042",
         ],
         ["± standard error", "left out: RR", "ALL"],
     )
@@ -96,9 +99,8 @@ def test_with_many_measures_the_first_are_shown_and_the_others_counted(width: in
     heading, rows, last = shown(replace(table, layout=Layout(("run",), ranks=(1, 2, 3))), width)
     assert max(map(drawn, (*heading, *rows))) <= width
     n_shown = len(column_names(heading)) - 2
-    assert n_shown == {40: 1, 80: 1, 120: 2}[width]
-    bare = ["± standard error"] if width == 40 else []
-    missing = [*bare, *measures[n_shown:]]
+    assert n_shown == {40: 1, 80: 3, 120: 4}[width]
+    missing = measures[n_shown:]
     assert last[-3] == f"left out: {', '.join(missing[:4])} and {len(missing) - 4} more"
 
 
@@ -140,8 +142,18 @@ def test_any_table_is_shown_with_all_its_rows(
     assert not any(line.startswith(("left out", "long names")) for line in found.last)
 
 
-def test_a_heading_is_never_cut() -> None:
+def test_a_heading_breaks_over_lines_and_is_never_cut() -> None:
     table = Table(("run", "nuggets:vital_score@10", "x" * 12), (("bm25", 0.5, 0.25),))
     assert shown(table, 80).heading == ["run   nuggets:vital_score@10  xxxxxxxxxxxx"]
-    assert shown(table, 40).heading == ["run   nuggets:vital_score@10"]
-    assert shown(table, 40).last == ["left out: xxxxxxxxxxxx", "ALL"]
+    heading, rows, _ = shown(table, 40)
+    assert column_names(heading) == ["run", "nuggets:vital_score@10", "x" * 12]
+    assert heading == ["         nuggets:", "      vital_score", "run           @10  xxxxxxxxxxxx"]
+    assert rows == ["bm25        0.500         0.250"]
+
+
+def test_intervals_go_where_all_columns_fit_without_them() -> None:
+    header = ("graded label", "judged", "all", "kappa", "kappa.low", "kappa.high")
+    table = Table(header, (("4", 7, 12, 0.5, 0.25, 0.75),))
+    assert shown(table, 60).rows == ["4                  7   12  0.500 [0.250, 0.750]"]
+    assert shown(table, 40).rows == ["4             7   12  0.500"]
+    assert shown(table, 40).last == ["left out: [95% interval]", "ALL"]

@@ -12,10 +12,10 @@ import click
 import converters
 from converters.errors import ConversionError
 from converters.lines import head, head_object
-from trecexam.errors import plain_reason, quoted
+from trecexam.errors import plain_reason, quoted, rejected_notes
 from trecexam.extension import provided
 from trecexam.files.stamps import Rejected
-from trecexam.results.text import plural, rejected_notes
+from trecexam.results.text import plural
 
 if TYPE_CHECKING:
     from trecexam.folder import TrackFolder

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from trecexam.cli.options import estimate_option, output_option, refuse_inputs
-from trecexam.errors import quoted
+from trecexam.errors import REJECTED, quoted
 from trecexam.files import atomic
 from trecexam.results.result import Result
 from trecexam.results.table import Table
 from trecexam.results.terminal import printable
-from trecexam.results.text import REJECTED, first_notes
+from trecexam.results.text import first_notes
 from trecexam.results.view import table_lines
 
 if TYPE_CHECKING:

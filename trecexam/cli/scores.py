@@ -10,10 +10,9 @@ import click
 
 from trecexam.cli.options import measure_option, track_argument
 from trecexam.cli.reading import reading
-from trecexam.errors import TrecexamError
+from trecexam.errors import TrecexamError, rejected_notes
 from trecexam.extension import label_sources
 from trecexam.results.result import Result
-from trecexam.results.text import rejected_notes
 
 if TYPE_CHECKING:
     from trecexam.track import Track

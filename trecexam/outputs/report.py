@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from trecexam.errors import sentence
 from trecexam.feature import Feature
 from trecexam.features.correlation.comparison import compare_all
 from trecexam.features.correlation.paired_scores import NothingToCompareError
@@ -18,7 +19,7 @@ from trecexam.inputs.track_graders import each_once, of_grader, usable_folders
 from trecexam.results.page.page import Page
 from trecexam.results.result import Tables
 from trecexam.results.table import Table, Value, to_json
-from trecexam.results.text import plural, sentence
+from trecexam.results.text import plural
 from trecexam.scores.leaderboard import Leaderboard
 
 PAGE = "report.html"

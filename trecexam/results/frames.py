@@ -41,9 +41,9 @@ def data_frame(columns: Mapping[str, Any], library: Library = "pandas") -> Any:
             return import_module(library).from_arrow(table)
     except ImportError:
         raise TrecexamError(f"a data frame needs {library}: pip install {library}") from None
-    if library == "pyarrow":
-        return table
-    raise TrecexamError(f"no data frames of {library!r}; there are {', '.join(get_args(Library))}")
+    if library != "pyarrow":
+        raise TrecexamError(f"no data frames of {library!r}; there are {', '.join(get_args(Library))}")
+    return table
 
 
 class Framed:

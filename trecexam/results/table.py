@@ -21,10 +21,7 @@ from trecexam.results.view import MOST_ROWS, NO_VALUE, Column, View, as_text
 Value = str | int | float | None
 
 #: Columns `NAME.WHAT` displayed beside values of the column NAME, with their format.
-_SPREADS = (
-    (("stderr",), "± standard error", "±{}"),
-    (("low", "high"), "[95% interval]", "[{}, {}]"),
-)
+_SPREADS = ((("stderr",), "± standard error", "±{}"), (("low", "high"), "[95% interval]", "[{}, {}]"))
 _BESIDE = ("stderr", "low", "high")
 #: Maximum letters in a cell of a page, by kind of column.
 _WIDE = {"text": 160, "code": 80, "name": 40, "n": 160}
@@ -215,12 +212,6 @@ def _spread(name: str, values: Mapping[str, Sequence[Value]]) -> tuple[tuple[tup
 
 def _is_number(value: Value) -> TypeGuard[int | float]:
     return isinstance(value, int | float) and math.isfinite(value)
-
-
-def rounded(table: Table, digits: int) -> Table:
-    """Round a table's floats for files, display and JSON: further digits are not certain."""
-    rows = (tuple(round(v, digits) + 0.0 if isinstance(v, float) else v for v in row) for row in table.rows)
-    return replace(table, rows=tuple(rows), digits=digits)
 
 
 def to_tsv(table: Table) -> str:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from itertools import islice
 from typing import Self
 
-#: Prefix of notes on rejected input.
-REJECTED = "rejected: "
+from trecexam.errors import REJECTED
+
 #: Number of notes displayed below a table.
 MOST = 3
 #: Ranks of notes, most important first: missing data and written files (always displayed); reasons for low or
@@ -46,11 +46,6 @@ def heading_parts(name: str) -> list[str]:
     return re.split(r"(?<=[:, ])|(?<=.)(?=[(@])", name)
 
 
-def sentence(reason: str) -> str:
-    """Return a reason as a sentence."""
-    return reason[:1].upper() + reason[1:].rstrip(".") + "."
-
-
 class Note(str):
     """A note with a rank (LOST, CHANGES, PLAIN or METHOD), usable as a string."""
 
@@ -72,10 +67,3 @@ def first_notes(notes: Sequence[str], where: str) -> list[str]:
     rest = [note for note in sorted(notes, key=rank_of) if note not in lost]
     more = [f"{plural(len(rest) - MOST, 'more note')}: {where} has all"] if len(rest) > MOST else []
     return [*lost, *rest[:MOST], *more]
-
-
-def rejected_notes(rows: Sequence[object], most: int = 20) -> Iterator[str]:
-    """Yield a line for each of the first rows, then the number of further rows."""
-    yield from (f"{REJECTED}{row}" for row in rows[:most])
-    if len(rows) > most:
-        yield f"{REJECTED}{len(rows) - most:,} more"

@@ -11,7 +11,7 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from trecexam.results.terminal import columns, cut_apart, padded, wrapped
-from trecexam.results.text import first_notes, plural, shorten_list
+from trecexam.results.text import first_notes, heading_parts, plural, shorten_list
 
 #: Placeholder for a missing number.
 NO_VALUE = "–"  # noqa: RUF001
@@ -62,9 +62,10 @@ class Column:
         """Width of the longest text, in terminal columns."""
         return max(map(columns, self.texts), default=0)
 
-    def width(self, text: int) -> int:
-        """Return the width after cutting texts to a width; headings and numbers are never cut."""
-        return max(columns(self.heading), self.widest if self.kind == "n" else min(self.widest, text))
+    def width(self, text: int, *, whole: bool) -> int:
+        """Return the width after cutting texts and, unless `whole`, breaking the heading."""
+        parts = [self.heading] if whole else heading_parts(self.heading)
+        return max(self.widest if self.kind == "n" else min(self.widest, text), *map(columns, parts))
 
 
 class View(NamedTuple):
@@ -103,40 +104,63 @@ def table_lines(
 ) -> Iterator[str]:
     """Yield a table's caption, heading and rows, and a line on hidden columns and rows.
 
-    The keys and the first other column always appear; further columns follow while they fit, with texts cut;
-    standard errors and intervals go where not even the first column would fit with them.
+    The keys and the first other column always appear; further columns follow while they fit. For more to fit,
+    headings break over lines, intervals go, and texts are cut.
 
     Args:
         width: width of a line, at least 40.
         has_all: the option or method that gives the whole table, for the last line.
         heading, last: functions that style a heading line and the last line.
     """
-    text = int(_TEXT * width)
-    room = width - sum(column.width(text) + _GAP for column in view.keys) + _GAP
-    bare = any(column.width(text) + _GAP > room for column in view.rest[:1])
-    rest = tuple(replace(column, more=(), legend="") for column in view.rest) if bare else view.rest
-    n_shown = max(1, bisect_right([*accumulate(column.width(text) + _GAP for column in rest)], room))
+    text, n_keys = int(_TEXT * width), len(view.keys)
+    bare = tuple(replace(each, more=(), legend="") if each.legend[:1] == "[" else each for each in view.rest)
+    forms = ((view.rest, True), (view.rest, False), (bare, False))
+    sums = ([*accumulate(c.width(text, whole=w) + _GAP for c in (*view.keys, *rest))] for rest, w in forms)
+    counts = [bisect_right(ends, width + _GAP) - n_keys for ends in sums]
+    # The first form in which all columns fit; else as many as fit.
+    chosen = next((n for n in range(3) if counts[n] == len(bare)), 1 if counts[1] > 0 else 2)
+    (rest, whole), n_shown = forms[chosen], max(1, counts[chosen])
     shown, hidden = (*view.keys, *rest[:n_shown]), rest[n_shown:]
     room = width - _GAP * (len(shown) - 1)
-    level = next((n for n in range(room, _LEAST, -1) if sum(each.width(n) for each in shown) <= room), _LEAST)
+    widths: list[int] = []
+    for level in range(room, _LEAST - 1, -1):
+        widths = [column.width(level, whole=whole) for column in shown]
+        if sum(widths) <= room:
+            break
+    heads = [_broken(column.heading, most) for column, most in zip(shown, widths, strict=True)]
+    n_heads = max(map(len, heads), default=0)
     cells = []
-    for column in shown:
-        most = column.width(level)
+    for column, most, head in zip(shown, widths, heads, strict=True):
         texts = column.texts if column.widest <= most else cut_apart(column.texts, most)
-        cells.append([padded(text, most, right=column.kind == "n") for text in (column.heading, *texts)])
+        texts = (*[""] * (n_heads - len(head)), *head, *texts)
+        cells.append([padded(text, most, right=column.kind == "n") for text in texts])
     lines = [(" " * _GAP).join(line).rstrip() for line in zip(*cells, strict=True)]
     yield from wrapped(view.caption, width)
-    yield from map(heading, lines[:1])
-    yield from lines[1:]
+    yield from map(heading, lines[:n_heads])
+    yield from lines[n_heads:]
     more = view.total - view.n_rows
     yield from [f"... {plural(more, 'more row')}"] if more else []
     names = {column.name for column in hidden}
-    missing = legend(view.rest) if bare else []
+    missing = [words for words in legend(view.rest) if words not in legend(rest)]
     missing += [each.heading for each in hidden if each.owner == each.name or each.owner not in names]
     left_out = [f"left out: {shorten_list(missing, 4, quote='')}"] if missing else []
-    left_out += ["long names are cut"] if any(each.widest > each.width(level) for each in shown) else []
+    left_out += (
+        ["long names are cut"]
+        if any(each.widest > most for each, most in zip(shown, widths, strict=True))
+        else []
+    )
     parts = [*legend(shown), *left_out, *([has_all] if left_out or more else [])]
     yield from map(last, wrapped("; ".join(parts), width))
+
+
+def _broken(heading: str, width: int) -> list[str]:
+    """Return a heading as lines of limited width."""
+    lines = [""]
+    for part in heading_parts(heading):
+        if lines[-1] and columns(lines[-1] + part.rstrip()) > width:
+            lines.append("")
+        lines[-1] += part
+    return [line.rstrip() for line in lines]
 
 
 def as_text(views: Sequence[View], notes: Sequence[str] = (), n_more: int = 0) -> str:
@@ -152,11 +176,8 @@ def as_text(views: Sequence[View], notes: Sequence[str] = (), n_more: int = 0) -
 
 def as_latex(views: Iterable[View], notes: Iterable[str] = ()) -> str:
     """Return a `table` with booktabs for each table; notes are comments."""
-    lines = [
-        r"% \usepackage{booktabs}",
-        r"% \usepackage[T1]{fontenc}",
-        *(f"% {' '.join(note.split())}" for note in notes),
-    ]
+    head = r"% \usepackage{booktabs} \usepackage[T1]{fontenc}"
+    lines = [head, *(f"% {' '.join(note.split())}" for note in notes)]
     return "\n".join([*lines, *(line for each in views for line in _latex_lines(each))]) + "\n"
 
 

@@ -10,6 +10,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from trecexam.results.table import Table
 from trecexam.results.text import CHANGES, Note
 
 #: Means that agree to so many decimals are ties: they differ by no more than how a sum was rounded.
@@ -87,3 +88,9 @@ class MeasureValues:
     @cached_property
     def _column(self) -> dict[str, int]:
         return {query_id: column for column, query_id in enumerate(self.query_ids)}
+
+
+def rounded(table: Table, digits: int) -> Table:
+    """Round a table's floats for files, display and JSON: further digits are not certain."""
+    rows = (tuple(round(v, digits) + 0.0 if isinstance(v, float) else v for v in row) for row in table.rows)
+    return replace(table, rows=tuple(rows), digits=digits)

@@ -229,7 +229,7 @@ def test_answers_without_a_label_count_as_no_support(tmp_path: Path) -> None:
         ({"name": "embedding", "cut_points": [0.5]}, "in rising order"),
         ({"name": "embedding", "cut_points": [0.1, 0.2, 0.3, 0.4, 0.5]}, "give 2 cosines in rising order"),
         ({"name": "recorded"}, 'needs `recorded = "FILE"`'),
-        ({"citation": "all"}, "did you mean 'citations'?"),
+        ({"citation": "all"}, "did you mean `citations`?"),
     ],
 )
 def test_settings_that_cannot_grade_support_are_rejected(

@@ -28,8 +28,7 @@ from trecexam.results.text import plural
 
 #: Maximum words of an item. The longest of dl19's 210 questions has 21, of TREC RAG 2025's nuggets 19.
 MAX_WORDS = {"question": 30, "nugget": 20}
-#: Remains of an answer around an item; the first match counts. Examples of the CAR Y3 bank: `['1. How`, `[2]
-#: What`, `- Why`.
+#: Remains of an answer around an item (CAR Y3 has `['1. How`, `- Why`); the first match counts.
 _REMAINS = {
     "several lines in one item": r"\S\s*?[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]\s*\S",
     "a number before it": (

@@ -120,8 +120,10 @@ class _Bank:
             raise TrecexamError("the item has no text")
         for _, _, item in self.found.values():
             same = (item.query_id, item.kind, item.text) == (new.query_id, new.kind, new.text)
-            if same and item.item_id != new.item_id and not (item.retired or new.retired):
-                raise TrecexamError(f"query '{new.query_id}' has this item already, '{item.item_id}'")
+            counts = not item.retired or new.item_id not in self.found
+            if same and item.item_id != new.item_id and counts and not new.retired:
+                hint = ", retired: take it back instead" * item.retired
+                raise TrecexamError(f"query '{new.query_id}' has this item already, '{item.item_id}'{hint}")
         content, reread = path.read_bytes(), list[_Line]()
         if packed_as(content):
             raise TrecexamError("is compressed, and could not be edited: unpack it", path=path)
@@ -155,7 +157,7 @@ class BankEditing(Group):
         importance: str = "",
         why: str = "",
     ) -> Edited:
-        """Add an item to the end of a query's items; `update` then grades only this item.
+        """Add an item to the end of the bank's file; `update` then grades only this item.
 
         Args:
             kind: "question" or "nugget".

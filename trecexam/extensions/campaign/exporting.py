@@ -14,7 +14,7 @@ from converters.fields import column
 from converters.overrides import ADJUDICATED, with_override
 from converters.records import HumanRating, Qrel
 from converters.trec_qrels import write_qrels
-from trecexam.errors import TrecexamError, quoted
+from trecexam.errors import TrecexamError, quoted, rejected_notes
 from trecexam.extensions.campaign.tables import GRADER, TRACK, judgment_table, read_judgment_table
 from trecexam.features.override.overriding import add_rows
 from trecexam.files import atomic
@@ -35,7 +35,7 @@ from trecexam.inputs.protected import refuse_folder
 from trecexam.inputs.typed_text import MAX_WHO, refuse_controls, typed
 from trecexam.results.result import Tables
 from trecexam.results.table import Table
-from trecexam.results.text import plural, rejected_notes, shorten_list
+from trecexam.results.text import plural, shorten_list
 from trecexam.scores.labels import labels
 from trecexam.scores.ratings import MISSING, QueryRatings
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from converters.gold import KIND
-from trecexam.errors import TrecexamError
+from trecexam.errors import TrecexamError, rejected_notes
 from trecexam.extensions.erag.answering import ask_model, erag_view, stored_outputs
 from trecexam.extensions.erag.evaluation import ALWAYS, FILES, Evaluation, query_correlations
 from trecexam.extensions.erag.inputs import (
@@ -24,7 +24,7 @@ from trecexam.grades.grading import Progress, estimate
 from trecexam.inputs.inputs import Needs, read_inputs
 from trecexam.inputs.protected import refuse_folder
 from trecexam.inputs.track_graders import Measures, names_of
-from trecexam.results.text import LOST, Note, rejected_notes
+from trecexam.results.text import LOST, Note
 from trecexam.scores.leaderboard import leaderboard
 from trecexam.track_groups import Group
 

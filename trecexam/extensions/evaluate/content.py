@@ -246,6 +246,7 @@ def _numbers(rows: Rows, *names: str, whole: bool = False) -> Iterator[tuple[str
         if math.isnan(number) or (whole and not number.is_integer()):
             what = f"the {' or '.join(names)} of '{doc_id}' for query '{query_id}'"
             reason = f"{what} is not a {'whole ' * whole}number: {value!r:.60}"
+            reason += f"; the row has {', '.join(map(str, row))}" * (value is None)
             raise ConversionError(_NO_FILE, line, reason)
         yield query_id, doc_id, number
 

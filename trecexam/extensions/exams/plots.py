@@ -22,8 +22,9 @@ from trecexam.results.plots.style import (
 )
 from trecexam.results.plots.style import GRID as PALE
 from trecexam.results.result import Plot
-from trecexam.results.table import Table, rounded
+from trecexam.results.table import Table
 from trecexam.results.terminal import cut
+from trecexam.scores.values import rounded
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -17,9 +17,10 @@ from trecexam.extensions.exams.irt.settings import CERTAIN_DIGITS
 from trecexam.extensions.exams.responses import Exam
 from trecexam.features.correlation.comparison import correlation_table
 from trecexam.results.result import Result
-from trecexam.results.table import Layout, Table, Value, rounded
+from trecexam.results.table import Layout, Table, Value
 from trecexam.results.text import CHANGES, METHOD, Note, plural, shorten_list
 from trecexam.scores.correlation import Correlation
+from trecexam.scores.values import rounded
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from trecexam.errors import TrecexamError
+from trecexam.errors import TrecexamError, sentence
 from trecexam.extensions.items.items_plot import items_plot
 from trecexam.extensions.items.quality import ItemRow, grades_table, item_rows
 from trecexam.feature import Feature
@@ -13,10 +13,10 @@ from trecexam.grades.graded_track import GradedTrack
 from trecexam.results.page.page import Page
 from trecexam.results.result import Plot, Tables
 from trecexam.results.table import Layout, Table
-from trecexam.results.text import sentence
 
 _FIRST = ("text", "mean_rating", "share_reaching", "runs_covering", "unparsed")
-_LAYOUT = Layout(("query_id", "item_id"), _FIRST)
+_HIDDEN = ("kind", "passages", "rated", "n_runs", "share_of_runs")
+_LAYOUT = Layout(("query_id", "item_id"), _FIRST, without=_HIDDEN)
 _GRADES_LEAD = (
     "The grader's own answers for every passage and item of the pool that has a text. People's ratings are "
     "not among them."

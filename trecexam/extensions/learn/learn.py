@@ -27,9 +27,10 @@ from trecexam.grades.grading import Progress
 from trecexam.inputs.official import Official
 from trecexam.inputs.sources import LEARNED_IDENTITY, LEARNED_QRELS
 from trecexam.results.result import Result, Tables
-from trecexam.results.table import Table, rounded, to_json
+from trecexam.results.table import Table, to_json
 from trecexam.results.text import LOST, Note, plural
 from trecexam.scores.leaderboard import Leaderboard
+from trecexam.scores.values import rounded
 
 TABLE, BOARD = "learned.tsv", "learned-leaderboard.tsv"
 

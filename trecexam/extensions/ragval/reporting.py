@@ -14,12 +14,12 @@ from pathlib import Path
 import numpy as np
 
 from converters.errors import ConversionError
-from trecexam.errors import TrecexamError
+from trecexam.errors import TrecexamError, rejected_notes
 from trecexam.extensions.ragval.formats.answers import TOKENS, AnswerRow, read_judged
 from trecexam.files.stamps import Rejected
 from trecexam.results.result import Result
 from trecexam.results.table import Layout, Table
-from trecexam.results.text import plural, rejected_notes
+from trecexam.results.text import plural
 from trecexam.scores.leaderboard import Leaderboard, leaderboard
 from trecexam.scores.values import MeasureValues
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from trecexam.errors import sentence
 from trecexam.feature import Feature
 from trecexam.features.correlation.comparison import LeaderboardComparison, compare
 from trecexam.features.correlation.paired_scores import (
@@ -16,7 +17,6 @@ from trecexam.grades.diagnostics import NO_RUNS, not_computable
 from trecexam.grades.graded_track import GradedTrack
 from trecexam.results.page.page import Page
 from trecexam.results.result import Tables
-from trecexam.results.text import sentence
 
 #: Explanation of the table in the report.
 _LEAD = (

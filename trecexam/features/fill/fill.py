@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from converters.records import judgment
-from trecexam.errors import GraderError, TrackError, TrecexamError, quoted
+from trecexam.errors import GraderError, TrackError, TrecexamError, quoted, rejected_notes
 from trecexam.extension import label_source
 from trecexam.features.fill import rules
 from trecexam.features.fill.records import (
@@ -38,7 +38,7 @@ from trecexam.inputs.sources import (
     sources_beside,
     written_by,
 )
-from trecexam.results.text import CHANGES, LOST, METHOD, Note, plural, rejected_notes, shorten_list
+from trecexam.results.text import CHANGES, LOST, METHOD, Note, plural, shorten_list
 from trecexam.scores.labels import labels
 from trecexam.scores.measures import NO_SUBTOPIC
 

@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from trecexam.errors import TrecexamError
+from trecexam.errors import TrecexamError, sentence
 from trecexam.feature import Feature
 from trecexam.files.cache import memoized
 from trecexam.grades.diagnostics import NO_RUNS
@@ -22,7 +22,7 @@ from trecexam.inputs.pool import pool_with_ranks
 from trecexam.results.page.page import Page
 from trecexam.results.result import Result
 from trecexam.results.table import Layout, Table
-from trecexam.results.text import plural, sentence
+from trecexam.results.text import plural
 
 By = Literal["query", "run"]
 #: Value of query_id in a run's sums, as in trec_eval.

@@ -6,6 +6,7 @@ import itertools
 
 import numpy as np
 
+from trecexam.errors import sentence
 from trecexam.feature import Feature
 from trecexam.features.leaderboard.board import own_leaderboard
 from trecexam.features.leaderboard.differences import differences, own_differences
@@ -16,7 +17,6 @@ from trecexam.grades.graded_track import GradedTrack
 from trecexam.results.page.page import Page
 from trecexam.results.result import Tables
 from trecexam.results.table import Table, to_tsv
-from trecexam.results.text import sentence
 from trecexam.scores.leaderboard import Leaderboard
 
 #: Maximum number of runs on the page.

@@ -13,7 +13,7 @@ from converters.errors import ConversionError
 from converters.overrides import ADJUDICATED, UNDONE, read_overrides
 from converters.records import HumanRating, Item
 from trecexam.bank.model import Bank, passage_digest
-from trecexam.errors import RatingConflictError, TrecexamError, did_you_mean
+from trecexam.errors import RatingConflictError, TrecexamError, did_you_mean, rejected_notes
 from trecexam.feature import Feature
 from trecexam.features.override.added_lines import (
     add_lines,
@@ -40,7 +40,7 @@ from trecexam.inputs.typed_text import MAX_NOTE, MAX_WHO, MAX_WHY, refuse_contro
 from trecexam.results.page.page import Page
 from trecexam.results.result import Tables
 from trecexam.results.table import Layout, Table
-from trecexam.results.text import rejected_notes, shorten_list
+from trecexam.results.text import shorten_list
 from trecexam.scores.labels import labels
 
 

@@ -11,8 +11,9 @@ from trecexam.cli.options import estimate_json_option, estimate_option, track_ar
 from trecexam.cli.reading import reading, say
 from trecexam.cli.signals import exit_status
 from trecexam.cli.working import ask, told
+from trecexam.errors import rejected_notes
 from trecexam.results.terminal import printable
-from trecexam.results.text import plural, rejected_notes
+from trecexam.results.text import plural
 
 if TYPE_CHECKING:
     from trecexam.extensions.ragval.questions import Questions

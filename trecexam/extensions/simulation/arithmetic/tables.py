@@ -139,7 +139,7 @@ def removal_table(simulation: Simulation, outcomes: Mapping[tuple[int, int], Out
             rows.append((measure, step, len(of_step[0].dropped), filled, *values, unfitted))
     keys = ("official_measure", "removed")
     columns = (column.format(method) for method in simulation.methods for column in _AGREEMENT)
-    caption = f"Intervals are the 95% range of a further repeat, from {plural(repeats, 'repeat')}"
+    caption = f"95% intervals: the range of a further repeat, from {plural(repeats, 'repeat')}"
     return Table(
         (*keys, "n_removed", "filled", *columns, "unfitted"),
         tuple(rows),
