@@ -63,7 +63,7 @@ NUMERIC=(tests/outputs/test_golden.py tests/frozen tests/dl19 tests/properties/t
   tests/scores/{test_kappa.py,test_leaderboard.py,test_paired_tests.py,test_top_and_symmetric.py}
   tests/graders/{test_embedding.py,test_graders.py}
   tests/features/{agreement/test_arithmetic.py,fill/test_rules.py,leaderboard/test_differences.py,verification/test_arithmetic.py}
-  tests/extensions/{audit,exams/irt,learn/arithmetic,learn/test_command.py,simulation/arithmetic}
+  tests/extensions/{audit,exams/irt,learn/arithmetic,learn/test_command.py,simulation}
   tests/extensions/local_models/{test_grading.py,test_lists.py,test_scores.py})
 
 as_older_processor() {
