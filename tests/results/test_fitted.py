@@ -157,3 +157,10 @@ def test_intervals_go_where_all_columns_fit_without_them() -> None:
     assert shown(table, 60).rows == ["4                  7   12  0.500 [0.250, 0.750]"]
     assert shown(table, 40).rows == ["4             7   12  0.500"]
     assert shown(table, 40).last == ["left out: [95% interval]", "ALL"]
+
+
+def test_more_columns_of_names_than_a_line_has_room_for_are_all_there() -> None:
+    table = Table(tuple(f"name{n}" for n in range(30)), (("value",) * 30,))
+    found = shown(table, 40)
+    assert len(found.rows) == 1
+    assert found.heading[-1].split() == list(table.header)

@@ -123,7 +123,7 @@ def table_lines(
     shown, hidden = (*view.keys, *rest[:n_shown]), rest[n_shown:]
     room = width - _GAP * (len(shown) - 1)
     widths: list[int] = []
-    for level in range(room, _LEAST - 1, -1):
+    for level in range(max(room, _LEAST), _LEAST - 1, -1):
         widths = [column.width(level, whole=whole) for column in shown]
         if sum(widths) <= room:
             break

@@ -14,6 +14,7 @@ from scripted_server import KEY, Exchange, serving
 
 import trecexam
 from trecexam.cli.main import run
+from trecexam.config import load_config
 from trecexam.errors import GraderError
 from trecexam.graders.meter import Usage
 from trecexam.graders.server.grader import ServerGrader
@@ -239,3 +240,15 @@ def test_a_setting_that_the_grader_ignores_is_reported(
     err = capsys.readouterr().err
     for option in ("--base-url", "--prompt", "--metric"):
         assert f"note: {option} changes nothing: it is for --grader " in err
+
+
+@pytest.mark.parametrize(
+    ("words", "grader"),
+    [
+        (["--base-url", "http://host/v1", "--model", "m"], "openai"),
+        (["--metric", "f1", "--base-url", "http://host/v1", "--model", "m"], "erag"),
+    ],
+)
+def test_a_setting_for_one_grader_only_names_it(words: list[str], grader: str, tmp_path: Path) -> None:
+    assert run(["init", str(tmp_path / "new"), *words]) == 0
+    assert load_config(tmp_path / "new" / "trecexam.toml").grader.name == grader
